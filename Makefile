@@ -1,15 +1,19 @@
 # Set-up, checks and the demo. Every target works from a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
+# Pinned, and installed before all else: an open requirement fetches gigabytes of CUDA packages.
+TORCH := torch==2.13.0
+INTO := install --quiet --disable-pip-version-check
+INSTALL := -m pip $(INTO)
 
-.PHONY: demo test test-all test-min lint docs trial clean
+.PHONY: demo test test-all test-min lint docs trial package stale clean
 .DELETE_ON_ERROR:
 
-demo: .venv/plain
+demo: .venv/demo
 	$(BIN)/python -m examples.demo
 
 # Compiled tests are kept, even where the environment says that nothing is: to compile them takes ten seconds of a run.
-test test-all test-min: export PYTHONDONTWRITEBYTECODE =
+test test-all test-min package: export PYTHONDONTWRITEBYTECODE =
 
 # The fast tier: every test that is not marked as slow.
 test: .venv/plain
@@ -33,24 +37,39 @@ docs: .venv/docs
 trial: .venv/plain
 	$(BIN)/python -m benchmarks.trial --quick
 
-clean:
-	rm -rf .venv .venv-lowest build docs/_build docs/auto_examples docs/generated
+# Figures of the documentation that are older than the code which they measure.
+stale: .venv/demo
+	$(BIN)/python -m benchmarks.stale
 
-# torch first, and pinned: an open requirement fetches gigabytes of CUDA packages.
-.venv/plain: pyproject.toml
+# What is published, in dist/: complete, and the wheel runs by itself, without any extra.
+package: .venv/release
+	rm -rf build dist .venv-package
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python .ci/archives.py dist
+	$(PYTHON) -m venv --without-pip .venv-package
+	$(BIN)/python -m pip --python .venv-package $(INTO) --no-compile $(TORCH)
+	$(BIN)/python -m pip --python .venv-package $(INTO) --no-compile dist/*.whl
+	.venv-package/bin/python .ci/readme_example.py
+	.venv-package/bin/fairconstrained metrics docs/guide/scores.csv --label high_income --score score --groups sex
+
+clean:
+	rm -rf .venv .venv-lowest .venv-package build dist docs/_build docs/auto_examples docs/generated
+
+# Environments by their extras: the demo's is the smallest, and all of them share a folder.
+.venv/demo: EXTRAS := demo
+.venv/plain: EXTRAS := plot,compare,dev
+.venv/docs: EXTRAS := plot,compare,dev,docs
+.venv/release: EXTRAS := release
+.venv/demo .venv/plain .venv/docs .venv/release: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,compare,dev]'
+	$(BIN)/python $(INSTALL) $(TORCH)
+	$(BIN)/python $(INSTALL) -e '.[$(EXTRAS)]'
 	touch $@
 
 .venv-lowest/plain: pyproject.toml .ci/lowest_versions.py
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python .ci/lowest_versions.py > .venv-lowest/constraints.txt
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-lowest/constraints.txt \
-		-e '.[test,baselines]'
-	touch $@
-
-.venv/docs: .venv/plain
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	.venv-lowest/bin/python $(INSTALL) $(TORCH)
+	.venv-lowest/bin/python $(INSTALL) -c .venv-lowest/constraints.txt -e '.[test,baselines]'
 	touch $@

@@ -18,6 +18,8 @@ import scipy.sparse as sp
 import torch
 from threadpoolctl import threadpool_limits
 
+from benchmarks.manifest import recorded
+
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -196,14 +198,18 @@ def begun(name: str) -> Path:
     return path
 
 
-def publish(figures: Iterable[Path], stem: str, without: Sequence[str] = ()) -> None:
-    """Copy figures, and the tables of a benchmark but those of quick runs and ``without``, to the documentation."""
+def publish(figures: Iterable[Path], stem: str, without: Sequence[str] = (), is_new: bool = True) -> None:
+    """Copy figures, and the tables of a benchmark but those of quick runs and ``without``, to the documentation.
+
+    Tables that differ from those of the documentation are entered in its manifest as measured today if ``is_new``.
+    """
     left = {f"{stem}_{name}" for name in without}
     for figure in figures:
         shutil.copy(figure, DOCS / "images" / figure.name)
-    for table in RESULTS.glob(f"{stem}_*.csv"):
-        if "quick" not in table.name and table.stem not in left:
-            shutil.copy(table, DOCS / "benchmarks" / table.name)
+    with recorded(stem, is_new):
+        for table in RESULTS.glob(f"{stem}_*.csv"):
+            if "quick" not in table.name and table.stem not in left:
+                shutil.copy(table, DOCS / "benchmarks" / table.name)
 
 
 def run_parts(
@@ -241,7 +247,7 @@ def run_parts(
                 save(significant(frame) if to_read else frame, f"{stem}_{table}", show=to_read)
     figures = draw_all(RESULTS, stem)
     if arguments.docs:
-        publish(figures, stem, without=long)
+        publish(figures, stem, without=long, is_new=not arguments.plots)
 
 
 def significant(frame: pd.DataFrame, digits: int = 4) -> pd.DataFrame:

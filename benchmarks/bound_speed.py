@@ -25,6 +25,7 @@ from benchmarks._common import (
     set_threads,
     significant,
 )
+from benchmarks.manifest import recorded
 from fairconstrained import (
     AUCFairClassifier,
     ConvergenceWarning,
@@ -185,7 +186,8 @@ def main(arguments: list[str] | None = None) -> None:
         save(found, f"bound_speed_{name}{'_quick' if quick else ''}")
         print(found.to_string())
         if not quick:
-            found.to_csv(DOCS / "benchmarks" / f"bound_speed_{name}.csv", index=False)
+            with recorded("bound_speed"):
+                found.to_csv(DOCS / "benchmarks" / f"bound_speed_{name}.csv", index=False)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "mathml",
+    "measured",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]

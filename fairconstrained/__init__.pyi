@@ -1,6 +1,7 @@
 # Modules by attribute: all but `torch`, which "import *" would put in the place of PyTorch.
 from . import callbacks as callbacks
 from . import certification as certification
+from . import command_line as command_line
 from . import constraints as constraints
 from . import data as data
 from . import datasets as datasets

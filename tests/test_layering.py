@@ -47,6 +47,8 @@ LAYERS = (
     "reporting",
     "heads",
     "distributed",
+    "command_line",
+    "__main__",
 )
 #: What belongs to no layer: every layer may import it, and it imports no layer.
 ANYWHERE = ("exceptions", "version")

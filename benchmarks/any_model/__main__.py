@@ -58,7 +58,7 @@ def main() -> None:
         run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
     figures = _show(read(path, COLUMNS), stem)
     if arguments.docs:
-        publish(figures, stem)
+        publish(figures, stem, is_new=not arguments.plots)
 
 
 def _show(results: pd.DataFrame, stem: str) -> list[Path]:

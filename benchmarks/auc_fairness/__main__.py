@@ -44,7 +44,7 @@ def main() -> None:
     if len(results):
         write_tables(results, RESULTS, stem)
     if arguments.docs:
-        publish(figures, "auc_fairness")
+        publish(figures, "auc_fairness", is_new=not arguments.plots)
 
 
 if __name__ == "__main__":

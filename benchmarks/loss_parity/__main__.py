@@ -78,7 +78,7 @@ def main() -> None:
             run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
     figures = _show(with_limit(read(path, COLUMNS), limits), stem)
     if arguments.docs:
-        publish(figures, stem, without=("history",))
+        publish(figures, stem, without=("history",), is_new=not arguments.plots)
 
 
 def _show(results: pd.DataFrame, stem: str) -> list[Path]:

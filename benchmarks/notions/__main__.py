@@ -56,7 +56,7 @@ def main() -> None:
         run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
     figures = _show(path, stem)
     if arguments.docs:
-        publish(figures, stem)
+        publish(figures, stem, is_new=not arguments.plots)
 
 
 def _show(path: Path, stem: str) -> list[Path]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks._common import RESULTS, names_of, parsed
 from benchmarks._runner import read, run_all
+from benchmarks.manifest import recorded
 from benchmarks.partial_fairness.experiments import COLUMNS, EXPERIMENTS, N_SEEDS, all_tasks, run_task
 from benchmarks.partial_fairness.figures import draw_all
 from benchmarks.partial_fairness.page import write_sections
@@ -40,7 +41,8 @@ def main() -> None:
     write_tables(results, RESULTS, stem)
     draw_all(results, RESULTS, stem)
     if arguments.docs:
-        write_tables(results, DOCS / "benchmarks", stem)
+        with recorded("partial_fairness", is_new=not arguments.plots):
+            write_tables(results, DOCS / "benchmarks", stem)
         draw_all(results, DOCS / "images", stem)
         write_sections(DOCS, stem)
 

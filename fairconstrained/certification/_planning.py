@@ -188,7 +188,8 @@ class Judge:
         """Standard deviation of the gap, by the bootstrap."""
         sample, rng = self._sample(answers, groups), np.random.default_rng(self.random_state)
         strata, _ = strata_of(self.metric, sample.params, groups, *answers)
-        return float(resampled(statistic_of(sample.gap_of, *answers, groups), strata, _RESAMPLES, rng).std())
+        statistic = statistic_of(sample.gap_of, *answers, groups, params=sample.params)
+        return float(resampled(statistic, strata, _RESAMPLES, rng).std())
 
     def strata(self, part: Part) -> np.ndarray:
         """The stratum of every row: the numbers of rows that the bound takes as given."""

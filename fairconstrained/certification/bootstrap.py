@@ -5,7 +5,7 @@ This is the only family that is valid in the limit of many rows only. It is avai
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
@@ -187,20 +187,34 @@ def _resampled(sample: Sample) -> Evidence:
     rows = (sample.sensitive_features, sample.y_true, sample.response)
     strata, table = strata_of(sample.metric, sample.params, *rows)
     groups, y_true, response = rows
-    statistic = statistic_of(sample.gap_of, y_true, response, groups)
+    statistic = statistic_of(sample.gap_of, y_true, response, groups, params=sample.params)
     replicates = Replicates.of(statistic, strata, sample.n_resamples, sample.random_state, sample.n_jobs)
     return BootstrapEvidence(sample.gap, sample.n_samples, replicates, table, sample.n_resamples)
 
 
+#: Arguments of metrics with an entry for every row, and how those of some rows are taken.
+_OF_ROWS: dict[str, Callable[[Any, np.ndarray], Any]] = {
+    "strata": _safe_indexing,
+    "subsets": lambda masks, rows: masks if callable(masks) else np.asarray(masks)[:, rows],
+}
+
+
 def statistic_of(
-    function: Callable[..., float], y_true: Any, response: Any, sensitive_features: Any, sample_weight: Any = None
+    function: Callable[..., float],
+    y_true: Any,
+    response: Any,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    params: Mapping[str, Any] | None = None,
 ) -> Callable[[np.ndarray], float]:
-    """The metric of some of the rows."""
+    """The metric of some of the rows; of its ``params`` only those with an entry for every row are read."""
     groups = _quick(sensitive_features)
+    own = {name: value for name, value in (params or {}).items() if name in _OF_ROWS}
 
     def of_rows(rows: np.ndarray) -> float:
         metadata = {"sensitive_features": groups, "sample_weight": sample_weight}
         taken = {name: _safe_indexing(column, rows) for name, column in metadata.items() if column is not None}
+        taken |= {name: _OF_ROWS[name](value, rows) for name, value in own.items()}
         return float(function(None if y_true is None else y_true[rows], response[rows], **taken))
 
     return of_rows
@@ -303,7 +317,7 @@ def gap_interval(
     y_true = None if y_true is None else np.asarray(y_true)
     response = np.asarray(y_response)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    statistic = statistic_of(partial(function, **params), y_true, response, sensitive_features, weights)
+    statistic = statistic_of(partial(function, **params), y_true, response, sensitive_features, weights, params)
     strata, _ = strata_of(function, params, sensitive_features, y_true, response)
     _check_resamples(n_resamples, (1 - level) / 2)
     replicates = Replicates.of(statistic, strata, n_resamples, random_state, n_jobs)

@@ -98,8 +98,8 @@ class Sample:
         return int(np.shape(self.response)[0])
 
     def gap_of(self, y_true: Any, response: Any, **rows: Any) -> float:
-        """Return the gap that is to be small, on any rows."""
-        value = float(self.metric(y_true, response, **rows, **self.params))
+        """Return the gap that is to be small, on any rows; ``rows`` are arguments with an entry for each of them."""
+        value = float(self.metric(y_true, response, **{**self.params, **rows}))
         return 1 - value if info_of(self.metric).is_better_large(self.params) else value
 
     def comparison(self) -> Comparison:

@@ -1,2 +1,2 @@
+from ._from_scores import fairness_report as fairness_report
 from ._report import FairnessReport as FairnessReport
-from ._report import fairness_report as fairness_report

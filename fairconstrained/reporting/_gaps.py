@@ -19,7 +19,7 @@ from fairconstrained.reporting._names import isolated
 from fairconstrained.reporting._resamples import Resampling, gap_intervals
 from fairconstrained.reporting._rows import ReportRows
 
-__all__ = ["check_gaps", "gap_table", "report_gaps"]
+__all__ = ["READS", "check_gaps", "gap_table", "lacking", "options_of", "report_gaps"]
 
 #: Responses that metrics read from the rows; None where the rows have no scores.
 READS: dict[str, Callable[[ReportRows], np.ndarray | None]] = {
@@ -48,14 +48,14 @@ def check_gaps(metrics: Iterable[str] | None, rows: ReportRows) -> list[str]:
     """
     gaps = report_gaps()
     if metrics is None:
-        return [info.name for info in gaps if not _lacks(info, rows)]
+        return [info.name for info in gaps if not lacking(info, rows)]
     asked = [metrics] if isinstance(metrics, str) else list(metrics)
     known = {name: info for info in gaps for name in info.names}
     unknown = [name for name in asked if name not in known]
     if unknown:
         raise ValueError(f"metrics {unknown} are not gaps of a report; choose some of {sorted(known)}.")
     for name in asked:
-        if lacks := _lacks(known[name], rows):
+        if lacks := lacking(known[name], rows):
             raise ValueError(f"metric {name!r} needs {lacks}, and the report has none.")
     chosen = {known[name].name for name in asked}
     return [info.name for info in gaps if info.name in chosen]
@@ -78,7 +78,9 @@ class _View:
     @classmethod
     def of(cls, rows: ReportRows, names: Iterable[str]) -> _View:
         infos = [METRICS[name] for name in names]
-        return cls(rows, {info.name: Gap(info.reads, partial(info.function, **_options(info, rows))) for info in infos})
+        return cls(
+            rows, {info.name: Gap(info.reads, partial(info.function, **options_of(info, rows))) for info in infos}
+        )
 
     @cached_property
     def responses(self) -> dict[str, np.ndarray | None]:
@@ -156,14 +158,14 @@ def _is_partial(info: MetricInfo) -> bool:
     return "interval" in _parameters(info)
 
 
-def _lacks(info: MetricInfo, rows: ReportRows) -> str:
+def lacking(info: MetricInfo, rows: ReportRows) -> str:
     """Say what a gap needs and the rows do not have; empty if nothing is missing."""
     if READS[info.reads](rows) is None:
         return "y_score"
     return "an interval" if _is_partial(info) and rows.interval is None else ""
 
 
-def _options(info: MetricInfo, rows: ReportRows) -> dict[str, Any]:
+def options_of(info: MetricInfo, rows: ReportRows) -> dict[str, Any]:
     """Arguments of a metric: its own, and those of the report that it takes."""
     of_report = {"interval": rows.interval, "threshold": rows.threshold, "on_empty": "nan"}
     known = _parameters(info)

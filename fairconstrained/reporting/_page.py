@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from fairconstrained.metrics import find_metric, metric_names
 from fairconstrained.reporting._figures import path_figure, score_figures
 from fairconstrained.reporting._html import Cell, Html, folded, joined, table, tag, template
 from fairconstrained.reporting._measures import MEASURES
@@ -20,6 +21,7 @@ from fairconstrained.reporting._words import FORMS, PRICE_WORDS, bound_sentences
 from fairconstrained.version import __version__
 
 if TYPE_CHECKING:
+    from fairconstrained.certification import Certificate
     from fairconstrained.reporting._report import FairnessReport
 
 __all__ = ["page"]
@@ -50,6 +52,7 @@ def page(report: FairnessReport) -> Html:
         _verdict(report),
         _groups(report),
         _gaps(report),
+        _certificates(report),
         _scores(report),
         _path(report),
         _bounds(report),
@@ -175,6 +178,19 @@ def _gaps(report: FairnessReport) -> Html:
         "positive, and the smaller the groups the larger."
     )
     return _section("Gaps between groups", table(note, headings, lines))
+
+
+def _certificates(report: FairnessReport) -> Html:
+    if not report.certificates:
+        return Html("")
+    return _section("In the population", *map(_certificate, report.certificates))
+
+
+def _certificate(certificate: Certificate) -> Html:
+    """The bound of one gap under its title in the table of the gaps."""
+    metric = certificate.metric
+    title = find_metric(metric)[0].title if metric in metric_names() else metric
+    return joined(tag("p", tag("strong", title)), _list(str(certificate).splitlines()))
 
 
 def _scale(values: np.ndarray) -> float:

@@ -1,9 +1,9 @@
-"""`fairness_report`: a comparison of the groups in tables, in text and on one self-contained page."""
+"""`FairnessReport`: a comparison of the groups in tables, in text and on one self-contained page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from operator import attrgetter
@@ -13,8 +13,9 @@ from typing import Any
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained.certification import Certificate
 from fairconstrained.certification.seen_rows import overlap_with_fit
-from fairconstrained.checks.inputs import in_memory
+from fairconstrained.reporting._certificates import certificate_of_rows
 from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import class_tables, group_table
 from fairconstrained.reporting._metric_frame import metric_frame
@@ -25,7 +26,7 @@ from fairconstrained.reporting._resamples import Resampling
 from fairconstrained.reporting._rows import ReportRows
 from fairconstrained.reporting._words import Verdict, interval_words, remark_sentences, setting_words, verdict_of
 
-__all__ = ["FairnessReport", "fairness_report"]
+__all__ = ["FairnessReport"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,6 +84,8 @@ class FairnessReport:
         Text that represents the model; empty if there is none.
     overlap : str
         Whether the model was fitted on these rows, as far as it remembers its rows; empty if there is no record.
+    certificates : tuple of Certificate
+        Bounds on gaps in the population, see :meth:`certified`.
 
     See Also
     --------
@@ -102,6 +105,7 @@ class FairnessReport:
     status: str = ""
     model_words: str = ""
     overlap: str = ""
+    certificates: tuple[Certificate, ...] = ()
 
     @classmethod
     def from_estimator(
@@ -188,10 +192,10 @@ class FairnessReport:
         )
         bounds = bounds_of(model, X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         overlap = overlap_with_fit(model, X).words
-        return cls._of(rows, metrics, resampling, path, title, model, bounds, verbose, overlap)
+        return cls.of_rows(rows, metrics, resampling, path, title, model, bounds, verbose, overlap)
 
     @classmethod
-    def _of(
+    def of_rows(
         cls,
         rows: ReportRows,
         metrics: Iterable[str] | None,
@@ -203,7 +207,7 @@ class FairnessReport:
         verbose: int,
         overlap: str = "",
     ) -> FairnessReport:
-        """Measure valid rows."""
+        """Measure valid rows; the arguments are those of `fairness_report`."""
         names = check_gaps(metrics, rows)
         if path is not None and not hasattr(path, "table"):
             raise ValueError(f"path must be a FairnessPath, got {type(path).__name__}.")
@@ -222,6 +226,49 @@ class FairnessReport:
             model_words="" if model is None else words_for(model),
             overlap=overlap,
         )
+
+    def certified(
+        self,
+        metric: str,
+        *,
+        kappa: float | None = None,
+        delta: float = 0.05,
+        metric_params: dict[str, Any] | None = None,
+    ) -> FairnessReport:
+        """Bound a gap in the population from the rows of a report, where there are scores but no model at hand.
+
+        The rows have to be independent draws of the population, of equal weight, and **no model may have seen them**,
+        which cannot be checked without the model.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a metric, as in a report or of :func:`fairconstrained.certify`.
+        kappa : float, default=None
+            Value that the gap should not exceed.
+        delta : float, default=0.05
+            Probability with which the bound may fail, between 0 and 1.
+        metric_params : dict, default=None
+            Arguments of the metric besides the percentile interval and the threshold, which are those of the report.
+
+        Returns
+        -------
+        report : FairnessReport
+            The report with one more of its ``certificates``, which the page shows as well.
+
+        Raises
+        ------
+        ValueError
+            If the report is one of a model, of more than two classes or of weighted rows, an argument is out of range,
+            or the metric needs scores or an interval that the report does not have.
+        """
+        if self.overlap:
+            raise ValueError(
+                "this is the report of a model: fairconstrained.certify(model, X, y, ...) also checks on which rows it "
+                "was fitted."
+            )
+        found = certificate_of_rows(self.rows, metric, kappa, delta, metric_params, self.random_state)
+        return replace(self, certificates=(*self.certificates, found))
 
     y_true = property(attrgetter("rows.y_true"))
     y_pred = property(attrgetter("rows.y_pred"))
@@ -302,119 +349,15 @@ class FairnessReport:
 
     def __str__(self) -> str:
         with pd.option_context("display.width", 160, "display.max_columns", None, "display.precision", 4):
-            numbers = self.gaps.filter(items=["value", "class", "lower", "upper"])
+            numbers = self.gaps.filter(items=["value", "class", *["lower", "upper"] * bool(self.n_resamples)])
             by_class = [f"{label}:\n{_named(table)}" for label, table in self.class_tables.items()]
             tables = [str(_named(self.table)), *map(printable, by_class), str(numbers)]
-        parts = [printable(self.title), "\n".join(self.verdict), *tables, "\n".join(remark_sentences(self))]
+        certificates = [printable(str(certificate)) for certificate in self.certificates]
+        parts = [printable(self.title), "\n".join(self.verdict), *tables, *certificates]
+        parts.append("\n".join(remark_sentences(self)))
         return "\n\n".join(part for part in parts if part)
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
     """The table with words for the groups."""
     return table.set_axis([group_words(label) for label in table.index]).rename_axis("group")
-
-
-def fairness_report(
-    y_true: npt.ArrayLike,
-    y_score: npt.ArrayLike | None,
-    *,
-    sensitive_features: Any,
-    sample_weight: npt.ArrayLike | None = None,
-    y_pred: npt.ArrayLike | None = None,
-    threshold: float = 0.0,
-    pos_label: Any = None,
-    interval: Any = None,
-    metrics: Iterable[str] | None = None,
-    level: float = 0.95,
-    n_resamples: int | None = None,
-    random_state: Any = 0,
-    model: Any = None,
-    path: Any = None,
-    title: str | None = None,
-    verbose: int = 0,
-    n_jobs: int | None = None,
-) -> FairnessReport:
-    """Measure the groups: rates, areas under the curve, losses, and every gap with an interval.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Labels, two or more. Columns of rows may be Dask collections.
-    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or None
-        Scores: log-odds, e.g. from ``decision_function``, or probabilities of the positive label. Of more than two
-        labels, scores or probabilities of all, in sorted order. None for a report of decisions alone.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined. Groups that overlap (a table of booleans) are an error.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice, except in the counts of rows.
-    y_pred : array-like of shape (n_samples,), default=None
-        Decisions, in the encoding of ``y_true``; by default, whether a score exceeds ``threshold``, or the label of the
-        largest score.
-    threshold : float, default=0.0
-        0 for log-odds, 0.5 for probabilities; for more than two labels it is not used.
-    pos_label : object, default=None
-        The positive label; None for the larger of two. Of more than two labels, the one to report on against all
-        others; None for a report on every one of them.
-    interval : pair of floats, list of pairs, or dict from group to either, default=None
-        Percentile interval, as fractions from the top, for the partial gaps, and to mark in the figures.
-    metrics : iterable of str, default=None
-        Names of gaps, see :doc:`/guide/metrics`; None for all that apply.
-    level : float, default=0.95
-        Level of the intervals, between 0 and 1.
-    n_resamples : int, default=None
-        Resamples behind each interval; 0 for no intervals. None is the fewest that ``level`` allows,
-        ``20 / (1 - level)``: 400 for 95%.
-    random_state : int, RandomState or None, default=0
-        Seed of the resamples.
-    model : estimator, default=None
-        The fitted model, whose bounds and prices are then shown: one of this package, alone, in a pipeline or a search.
-    path : FairnessPath, default=None
-        Result of :func:`~fairconstrained.paths.fairness_path`, to show the trade-off that the model is part of.
-    title : str, default=None
-        Heading of the page; "Fairness report" by default.
-    verbose : int, default=0
-        1 shows a progress bar. With 0 nothing is printed.
-    n_jobs : int, default=None
-        Number of processes for the resamples; see joblib. The report is the same.
-
-    Returns
-    -------
-    report : FairnessReport
-
-    Raises
-    ------
-    ValueError
-        If there is a single label, lengths differ, scores are not finite, there is one group only or groups overlap,
-        probabilities come with ``threshold=0.0``, a gap is unknown or needs what is not there, or ``interval``,
-        ``level`` or ``n_resamples`` is out of range.
-    TypeError
-        If ``model`` is not an estimator.
-    NotFittedError
-        If it is not fitted.
-
-    Examples
-    --------
-    >>> from fairconstrained.reporting import fairness_report
-    >>> y_true, score = [1, 0, 1, 0, 1, 0, 1, 0], [2.0, 1.0, 3.0, -1.0, 1.0, -2.0, -1.0, -3.0]
-    >>> report = fairness_report(y_true, score, sensitive_features=list("aaaabbbb"), n_resamples=0)
-    >>> report.table["positive_rate"].tolist()
-    [0.75, 0.25, 0.5]
-    >>> float(report.gaps.loc["independence_gap", "value"])
-    0.5
-    >>> page = report.to_html()  # or report.to_html("report.html")
-    """
-    resampling = Resampling.of(level, n_resamples, random_state, n_jobs)
-    if model is not None:
-        check_fitted(model)
-    rows = ReportRows.of(
-        in_memory(y_true),
-        in_memory(y_score),
-        sensitive_features=in_memory(sensitive_features),
-        sample_weight=in_memory(sample_weight),
-        y_pred=in_memory(y_pred),
-        threshold=threshold,
-        pos_label=pos_label,
-        interval=interval,
-    )
-    bounds = [] if model is None else bounds_of(model)
-    return FairnessReport._of(rows, metrics, resampling, path, title, model, bounds, verbose)

@@ -12,7 +12,7 @@ from scipy.stats import bootstrap, norm
 
 from fairconstrained import metrics
 from fairconstrained.certification import gap_interval
-from fairconstrained.certification.bootstrap import BootstrapEvidence, Replicates
+from fairconstrained.certification.bootstrap import BootstrapEvidence, Replicates, statistic_of
 from fairconstrained.certification.evidence import evidence_of
 from fairconstrained.certification.resampling import _JACKKNIFE_BLOCKS, acceleration, jackknife_blocks
 from fairconstrained.certification.sample import strata_of
@@ -212,6 +212,24 @@ def test_the_least_number_of_resamples_is_enough():
         "independence_gap", None, [0, 1, 1, 1] * 10, sensitive_features=groups, level=0.9, n_resamples=200
     )
     assert low <= high
+
+
+def test_arguments_with_an_entry_for_every_row_are_drawn_along(draw):
+    y, scores, groups = draw()
+    rng = np.random.default_rng(0)
+    rows, strata, masks = rng.integers(0, len(y), len(y)), rng.choice(["s", "t"], len(y)), rng.random((4, len(y))) < 0.5
+    said = (scores > 0).astype(int)
+    conditional = statistic_of(
+        lambda y, response, **given: metrics.conditional_parity_gap(y, response, **given),
+        None, said, groups, params={"strata": strata},
+    )  # fmt: skip
+    expected = metrics.conditional_parity_gap(None, said[rows], sensitive_features=groups[rows], strata=strata[rows])
+    assert conditional(rows) == expected
+    for subsets in (masks, lambda positive, groups: [positive, ~positive, groups == "a", groups != "a"]):
+        statistic = statistic_of(metrics.subset_auc_gap, y, scores, groups, params={"subsets": subsets, "other": 3})
+        drawn = subsets if callable(subsets) else masks[:, rows]
+        given = {"subsets": drawn, "sensitive_features": groups[rows]}
+        assert statistic(rows) == metrics.subset_auc_gap(y[rows], scores[rows], **given)
 
 
 def test_acceleration_by_hand():

@@ -9,7 +9,7 @@ from fairconstrained.certification import gap_interval
 from fairconstrained.metrics import METRICS, group_auc_gap
 from fairconstrained.reporting import fairness_report
 from fairconstrained.reporting._condensed import Condensed, Gap
-from fairconstrained.reporting._gaps import READS, _options, report_gaps
+from fairconstrained.reporting._gaps import READS, options_of, report_gaps
 from fairconstrained.reporting._rows import ReportRows
 
 
@@ -31,7 +31,7 @@ def test_few_levels_lose_nothing(rows, name, weighted):
         sample_weight=weights,
         interval=(0, 0.3),
     )
-    metric, reads, options = METRICS[name].function, METRICS[name].reads, _options(METRICS[name], given)
+    metric, reads, options = METRICS[name].function, METRICS[name].reads, options_of(METRICS[name], given)
     drawn = np.random.default_rng(1).integers(600, size=600)
     (condensed,) = condense(given).gaps([Gap(reads, partial(metric, **options))], drawn, weights)
     exact = metric(

@@ -1,0 +1,215 @@
+"""A file as labels, scores, decisions, groups and weights; errors say which column, and in which lines."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairconstrained.checks.messages import shortened
+
+__all__ = ["AuditTable", "did_you_mean"]
+
+#: Readers of files by the end of their names; all others are read as CSV.
+_READERS: dict[str, Callable[[Path, str], pd.DataFrame]] = {
+    ".parquet": lambda path, separator: pd.read_parquet(path),
+    ".pq": lambda path, separator: pd.read_parquet(path),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class AuditTable:
+    """Columns of a file that an audit needs, all without missing values.
+
+    Attributes
+    ----------
+    labels : Series
+    groups : DataFrame
+    scores, decisions, weights : Series or None
+    strata : DataFrame or None
+    pos_label : object
+        Positive label, as it stands in the file.
+    threshold : float
+        Scores above it are positive.
+    """
+
+    labels: pd.Series
+    groups: pd.DataFrame
+    scores: pd.Series | None
+    decisions: pd.Series | None
+    weights: pd.Series | None
+    strata: pd.DataFrame | None
+    pos_label: Any
+    threshold: float
+
+    @classmethod
+    def read(cls, options: Namespace) -> AuditTable:
+        """Read the file and check its columns.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, has missing values, or values of the wrong kind.
+        OSError
+            If there is no such file.
+        ImportError
+            If the library that reads it is missing.
+        """
+        if options.score is None and options.decision is None:
+            raise ValueError("name the column of the scores with --score, or that of the decisions with --decision.")
+        single = [options.label, options.score, options.decision, options.weight]
+        wanted = [name for name in [*single, *options.groups, *options.strata] if name is not None]
+        frame = _columns(_table(options.file, options.separator), list(dict.fromkeys(wanted)), options.file)
+        labels, scores = frame[options.label], _numbers(frame, options.score)
+        return cls(
+            labels=labels,
+            groups=_binned(frame[options.groups], dict(options.bins)),
+            scores=scores,
+            decisions=None if options.decision is None else _decisions(frame[options.decision], labels),
+            weights=_numbers(frame, options.weight),
+            strata=frame[options.strata] if options.strata else None,
+            pos_label=_positive(labels, options.pos_label),
+            threshold=_threshold(scores, options.threshold),
+        )
+
+    @property
+    def reading(self) -> str:
+        """Return one sentence on how labels and decisions are read."""
+        decided = f"the column {self.decisions.name!r} says" if self.decisions is not None else self._scored
+        return f"Label {self.labels.name!r}: {self.pos_label!r} is positive. Decision: {decided}."
+
+    @property
+    def _scored(self) -> str:
+        assert self.scores is not None
+        return f"positive where {self.scores.name!r} is above {self.threshold:g}"
+
+
+def did_you_mean(name: str, known: list[str]) -> str:
+    """Return names that are close to an unknown one, as the end of a sentence; empty if none is."""
+    close = get_close_matches(name, known)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
+
+
+def _table(path: Path, separator: str) -> pd.DataFrame:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    reader = _READERS.get(path.suffix.lower())
+    try:
+        return reader(path, separator) if reader else pd.read_csv(path, sep=separator.encode().decode("unicode_escape"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8 ({error.reason}): save it as “CSV UTF-8”.") from error
+    except pd.errors.ParserError as error:
+        raise ValueError(f"{path} cannot be read as a table: {error}") from error
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(f"{path} is empty.") from error
+
+
+def _columns(frame: pd.DataFrame, wanted: list[str], path: Path) -> pd.DataFrame:
+    """The wanted columns, all of which are there, and without missing values."""
+    known = list(map(str, frame.columns))
+    for name in wanted:
+        if name not in known:
+            hint = " (is --separator right?)" if len(known) == 1 else ""
+            raise ValueError(
+                f"{path} has no column {name!r}{did_you_mean(name, known)} Its columns are {shortened(known)}{hint}."
+            )
+    if frame.empty:
+        raise ValueError(f"{path} has columns, but no rows.")
+    found = frame.set_axis(known, axis=1)[wanted]
+    for name in wanted:
+        empty = np.flatnonzero(found[name].isna())
+        if empty.size:
+            raise ValueError(
+                f"column {name!r} has no value in {empty.size} of {len(found)} rows, {_lines(empty)}. Leave these rows "
+                "out of the file; in a column of groups, a word such as “unknown” makes them a group."
+            )
+    return found
+
+
+def _lines(places: np.ndarray) -> str:
+    """Rows by the line that they have in a CSV file, where the first one has the names."""
+    return f"line{'s' * (places.size > 1)} {shortened(places + 2, most=5).strip('[]')} (the names are line 1)"
+
+
+def _numbers(frame: pd.DataFrame, name: str | None) -> pd.Series | None:
+    """A column as numbers; None if there is no name."""
+    if name is None:
+        return None
+    column = frame[name]
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if wrong.size:
+        raise ValueError(
+            f"column {name!r} should hold numbers, and {wrong.size} of {len(column)} are none, such as "
+            f"{column.iloc[wrong[0]]!r} in {_lines(wrong[:1])}."
+        )
+    return numbers
+
+
+def _decisions(decisions: pd.Series, labels: pd.Series) -> pd.Series:
+    """The decisions, which are labels."""
+    unknown = sorted(set(decisions.unique().tolist()) - set(labels.unique().tolist()), key=str)
+    if unknown:
+        raise ValueError(
+            f"column {decisions.name!r} should hold labels of column {labels.name!r}, {shortened(labels.unique())}, "
+            f"and holds {shortened(unknown)}."
+        )
+    return decisions
+
+
+def _positive(labels: pd.Series, asked: str | None) -> Any:
+    """The positive label: the one that was asked for, or the larger of two."""
+    known = sorted(labels.unique().tolist(), key=lambda value: (str(type(value)), value))
+    if asked is None:
+        if len(known) == 2:
+            return known[1]
+        few = "one label only" if len(known) == 1 else f"{len(known)} labels"
+        raise ValueError(
+            f"column {labels.name!r} has {few}: {shortened(known)}. "
+            + ("Both labels are needed." if len(known) == 1 else "Say with --pos-label which one is positive.")
+        )
+    found = [value for value in known if str(value) == asked or _is_number(value, asked)]
+    if not found:
+        raise ValueError(f"--pos-label {asked} is not among the labels of column {labels.name!r}: {shortened(known)}.")
+    return found[0]
+
+
+def _is_number(value: Any, text: str) -> bool:
+    """Whether a number is the one that a text says: 1.0 in a file is 1 on the command line."""
+    try:
+        return not isinstance(value, str) and float(value) == float(text)
+    except ValueError:
+        return False
+
+
+def _threshold(scores: pd.Series | None, asked: float | None) -> float:
+    if scores is None:
+        return 0.0
+    if scores.isin([0, 1]).all():
+        raise ValueError(
+            f"column {scores.name!r} holds nothing but 0 and 1, so these are decisions: name it with --decision, not "
+            "with --score."
+        )
+    if asked is not None:
+        return asked
+    return 0.5 if scores.between(0, 1).all() else 0.0
+
+
+def _binned(groups: pd.DataFrame, edges: dict[str, list[float]]) -> pd.DataFrame:
+    """The columns of groups, with the ranges of numbers in place of those that are cut."""
+    for name, cuts in edges.items():
+        if name not in groups:
+            raise ValueError(f"--bins cuts {name!r}, which is none of the columns of --groups: {list(groups)}.")
+        numbers = _numbers(groups, name)
+        assert numbers is not None
+        inner = [f"{low:g} to below {high:g}" for low, high in pairwise(cuts)]
+        names = np.array([f"below {cuts[0]:g}", *inner, f"{cuts[-1]:g} or more"], dtype=object)
+        groups = groups.assign(**{name: names[np.searchsorted(cuts, numbers, side="right")]})
+    return groups

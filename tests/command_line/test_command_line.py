@@ -1,0 +1,261 @@
+"""The command line: pages and numbers are those of the functions, and errors say what to change."""
+
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairconstrained import fairness_report
+from fairconstrained.command_line import main
+from fairconstrained.metrics import METRICS, conditional_parity_gap, independence_gap
+from fairconstrained.version import __version__
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide"
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Labels, probabilities, decisions, two columns of groups, strata and weights of 400 rows."""
+    rng = np.random.default_rng(0)
+    sex, age = rng.choice(["f", "m"], 400), rng.integers(18, 80, 400)
+    score = rng.normal(size=400) + 0.8 * (sex == "m")
+    hired = np.where(score + rng.logistic(size=400) > 0, "yes", "no")
+    return pd.DataFrame(
+        {
+            "hired": hired,
+            "score": (1 / (1 + np.exp(-score))).round(4),
+            "said": np.where(score > 0.3, "yes", "no"),
+            "sex": sex,
+            "age": age,
+            "job": rng.choice(["clerk", "cook"], 400),
+            "weight": rng.uniform(0.5, 2, 400).round(2),
+            "grade": rng.choice(["a", "b", "c"], 400),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def file(people, tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "scores.csv"
+    people.to_csv(path, index=False)
+    return str(path)
+
+
+def gaps_of(people, **arguments):
+    rows = {"sensitive_features": people[["sex"]], "threshold": 0.5, "n_resamples": 0, **arguments}
+    return fairness_report(people["hired"], people["score"], **rows).gaps["value"]
+
+
+def written(main_arguments, tmp_path):
+    """The gaps that ``fairconstrained metrics`` writes."""
+    assert main(["metrics", *main_arguments, "-o", str(tmp_path / "gaps.csv")]) == 0
+    return pd.read_csv(tmp_path / "gaps.csv", index_col="metric")
+
+
+SCORED = ["--label", "hired", "--score", "score", "--groups", "sex"]
+
+
+def test_gaps_are_those_of_the_report(people, file, tmp_path, capsys):
+    gaps = written([file, *SCORED], tmp_path)
+    pd.testing.assert_series_equal(gaps["value"], gaps_of(people))
+    assert list(gaps) == ["value", "lower", "upper", "unit", "description"]
+    assert gaps["lower"].isna().all()
+    out = capsys.readouterr().out
+    assert out.startswith("Label 'hired': 'yes' is positive. Decision: positive where 'score' is above 0.5.")
+    assert "independence_gap" in out
+
+
+def test_arguments_reach_the_report(people, file, tmp_path):
+    """Several groups, cut ages, weights, threshold, positive label, a union of intervals and names of gaps."""
+    options = ["--label", "hired", "--score", "score", "--groups", "sex,age", "--bins", "age=40", "--weight", "weight"]
+    options += ["--threshold", "0.6", "--pos-label", "no", "--interval", "0,0.2", "--interval", "0.8,1"]
+    asked = "disparate_impact,partial_statistical_parity"
+    gaps = written([file, *options, "--metrics", asked], tmp_path)
+    groups = people[["sex"]].assign(age=np.where(people["age"] < 40, "young", "old"))
+    same = {"sensitive_features": groups, "sample_weight": people["weight"], "threshold": 0.6, "pos_label": "no"}
+    expected = gaps_of(people, **same, interval=[(0, 0.2), (0.8, 1)])
+    assert list(gaps.index) == ["partial_statistical_parity_gap", "demographic_parity_ratio_gap"]
+    pd.testing.assert_series_equal(gaps["value"], expected[list(gaps.index)])
+
+
+def test_decisions_without_scores_and_conditional_parity(people, file, tmp_path, capsys):
+    asked = ["--metrics", "demographic_parity,conditional_parity", "--strata", "job", "--resamples", "400"]
+    asked += ["--certify", "conditional_parity"]
+    gaps = written([file, "--label", "hired", "--decision", "said", "--groups", "sex", *asked], tmp_path)
+    given = people["hired"], people["said"]
+    expected = [
+        independence_gap(*given, sensitive_features=people["sex"]),
+        conditional_parity_gap(*given, sensitive_features=people["sex"], strata=people["job"]),
+    ]
+    np.testing.assert_allclose(gaps["value"], expected)
+    assert (gaps["lower"] < gaps["value"]).all()
+    assert (gaps["value"] < gaps["upper"]).all()
+    out = capsys.readouterr().out
+    assert "conditional_parity_gap is at most" in out
+    assert f"Measured: {expected[1]:.4g} on 400 rows." in out
+
+
+def test_one_label_of_several_against_the_others(people, file, tmp_path):
+    asked = ["--score", "score", "--groups", "sex", "--metrics", "equal_opportunity"]
+    gaps = written([file, "--label", "grade", "--pos-label", "b", *asked], tmp_path)
+    rates = [np.mean(rows["score"] > 0.5) for _, rows in people[people["grade"] == "b"].groupby("sex")]
+    assert gaps["value"].item() == pytest.approx(abs(rates[0] - rates[1]))
+
+
+@pytest.mark.parametrize(("kappa", "code"), [("0.9", 0), ("0.1", 1)])
+def test_the_exit_code_says_whether_the_certificate_passed(file, tmp_path, capsys, kappa, code):
+    page = tmp_path / "page.html"
+    certificate = ["--certify", "demographic_parity", "--kappa", kappa, "--resamples", "0", "-o", str(page)]
+    assert main(["report", file, *SCORED, *certificate, "--title", "Hiring <2026>"]) == code
+    out, html = capsys.readouterr().out, page.read_text(encoding="utf-8")
+    verdict = f"kappa = {kappa}: {'passed' if code == 0 else 'not passed'}"
+    assert verdict in out
+    assert verdict in html
+    assert "Hiring &lt;2026&gt;" in html
+    assert "independence_gap is at most" in html
+
+
+def test_logarithms_of_odds_are_compared_with_zero(people, tmp_path, capsys):
+    odds = np.log(people["score"] / (1 - people["score"]))
+    people.assign(score=odds).to_parquet(tmp_path / "scores.parquet")
+    gaps = written([str(tmp_path / "scores.parquet"), *SCORED, "--metrics", "demographic_parity"], tmp_path)
+    assert "above 0." in capsys.readouterr().out
+    assert gaps["value"].item() == pytest.approx(gaps_of(people)["independence_gap"])
+
+
+def test_names_lists_every_gap(capsys):
+    assert main(["names"]) == 0
+    out = capsys.readouterr().out
+    assert {*METRICS, "conditional_parity_gap"} <= set(out.replace(",", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--label", "hird"], r"no column 'hird'; did you mean 'hired'\? Its columns are \['hired', 'score'"),
+        (["--label", "grade"], r"has 3 labels: \['a', 'b', 'c'\]. Say with --pos-label"),
+        (["--pos-label", "maybe"], r"--pos-label maybe is not among the labels of column 'hired': \['no', 'yes'\]"),
+        (["--score", "sex"], r"column 'sex' should hold numbers, and 400 of 400 are none, such as '[fm]' in line 2"),
+        (["--decision", "job"], r"column 'job' should hold labels of column 'hired', \['.*\], and holds \['clerk'"),
+        (["--groups", "sex,agee"], "no column 'agee'; did you mean 'age'"),
+        (["--metrics", "demografic_parity"], "no gap 'demografic_parity'; did you mean 'demographic_parity'"),
+        (["--certify", "xyz"], "no gap 'xyz'. `fairconstrained names` lists all"),
+        (["--metrics", "partial_group_auc"], "'partial_group_auc_gap' needs an interval"),
+        (["--kappa", "0.1"], "say with --certify of which gap"),
+        (["--certify", "independence", "--weight", "weight"], "equal weight: leave out the weights"),
+        (["--certify", "conditional_parity"], "name their columns with --strata"),
+        (["--certify", "independence", "--delta", "2"], "delta"),
+        (["--bins", "job=3"], r"--bins cuts 'job', which is none of the columns of --groups: \['sex'\]"),
+        (["--groups", "job", "--bins", "job=3"], "column 'job' should hold numbers"),
+        (["--separator", ";"], r"no column 'hired'. Its columns are \['hired,score.*is --separator right"),
+        (["--interval", "0.5,0.2"], "interval"),
+        (["--resamples", "3"], "--resamples"),
+        (["--weight", "age", "--level", "2"], "level"),
+    ],
+)
+def test_errors_say_what_to_change(file, tmp_path, capsys, options, message):
+    # the last one of an option that occurs twice counts
+    with pytest.raises(ValueError, match=message):
+        _fail([file, *SCORED, *options], capsys)
+
+
+def _fail(arguments, capsys):
+    """Raise the message of a command that has to fail as an error."""
+    assert main(["metrics", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("fairconstrained metrics: error: ")
+    raise ValueError(" ".join(err.split()))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("hired,score,sex\n", "has columns, but no rows"),
+        ("hired,score,sex\nyes,0.2,f\nno,0.7,\n", r"column 'sex' has no value in 1 of 2 rows, line 3 \(the names"),
+        (
+            "hired,score,sex\n,0.2,f\nno,,m\nyes,.3,f\n,.4,m\n",
+            r"column 'hired' has no value in 2 of 4 rows, lines 2, 5",
+        ),
+        ("hired,score,sex\nyes,0,f\nno,1,m\n", "nothing but 0 and 1, so these are decisions: name it with --decision"),
+        ("hired,score,sex\nyes,0.2,f\nyes,0.4,m\n", r"one label only: \['yes'\]. Both labels are needed"),
+        ("hired,score,sex\nyes,0.2,f\nno,0.4,f\n", "there is only one: 'f'"),
+        ("hired,score,sex\nyes,0.2,f,1\nno,0.4,f,2,3\n", "cannot be read as a table"),
+        (b"hired,score,sex\nyes,0.2,\xff\n", "is no text in UTF-8"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, capsys, content, message):
+    path = tmp_path / "scores.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ValueError, match=message):
+        _fail([str(path), *SCORED], capsys)
+
+
+def test_a_missing_file_and_nothing_to_judge(file, capsys):
+    with pytest.raises(ValueError, match=r"there is no file none.csv"):
+        _fail(["none.csv", *SCORED], capsys)
+    with pytest.raises(ValueError, match=r"with --score, or that of the decisions with --decision"):
+        _fail([file, "--label", "hired", "--groups", "sex"], capsys)
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--interval", "1"], ["--bins", "age=40,25"], ["--groups", "sex,"], ["--bins", "age"]]
+)
+def test_arguments_that_cannot_be_parsed(file, capsys, wrong):
+    with pytest.raises(SystemExit) as raised:
+        main(["metrics", file, *SCORED, *wrong])
+    assert raised.value.code == 2
+    assert f"argument {wrong[0]}" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_the_commands_print(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(GUIDE / "scores.csv", tmp_path)
+    page = (GUIDE / "command_line.rst").read_text(encoding="utf-8").replace("\\\n", "")
+    blocks = re.findall(r"code-block:: console\n\n   \$ fairconstrained (.*)\n((?:   .*\n|\n(?=   ))*)", page)
+    codes = []
+    for words, shown in blocks:
+        codes.append(main(shlex.split(words)))
+        printed = "".join(capsys.readouterr())
+        assert [line.strip() for line in shown.splitlines()] == [line.strip() for line in printed.splitlines()]
+    assert codes == [0, 0, 1, 2]
+
+
+def test_the_table_of_the_page_is_that_of_its_snippet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(GUIDE.parent / "snippets" / "command_line.py"))
+    made, shown = pd.read_csv("scores.csv"), pd.read_csv(GUIDE / "scores.csv")
+    pd.testing.assert_frame_equal(made.drop(columns="score"), shown.drop(columns="score"))
+    np.testing.assert_allclose(made["score"], shown["score"], atol=0.002)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("installed", [False, True])
+def test_through_the_shell(file, tmp_path, installed):
+    command = Path(sys.executable).with_name("fairconstrained")
+    if installed and not command.exists():
+        pytest.skip("the package is not installed, so that there is no command")
+    words = [str(command)] if installed else [sys.executable, "-m", "fairconstrained"]
+    version = subprocess.run([*words, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout == f"fairconstrained {__version__}\n"
+    certificate = ["--certify", "demographic_parity", "--kappa", "0.1", "--resamples", "0"]
+    done = subprocess.run([*words, "report", file, *SCORED, *certificate], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "not passed" in done.stdout
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_help_loads_no_library():
+    code = "import sys\nfrom fairconstrained.command_line import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n"
+    code += "    print(sorted({'numpy', 'pandas', 'torch', 'sklearn'} & {*sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
