@@ -51,7 +51,7 @@ gaps.set_yticks(range(len(METHODS)), [name for name, _ in METHODS.values()])
 for label, (_, is_ours) in zip(gaps.get_yticklabels(), METHODS.values(), strict=True):
     label.set_color(OURS if is_ours else OTHERS)
 gaps.invert_yaxis()
-for notion, (marker, name) in NOTIONS.items():
+for marker, name in NOTIONS.values():
     costs.scatter([], [], marker=marker, color="0.4", label=name)
 costs.legend(loc="lower left", fontsize=8, frameon=False)
 for ax in (gaps, costs):
