@@ -102,6 +102,13 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         return 0.0
 
     @override
+    def forget_rows(self) -> Self:
+        super().forget_rows()
+        if "_fitted" in self.__dict__:  # where the fits of folds ended may hold a score for every row
+            self._fitted = replace(self._fitted, of_folds=())
+        return self
+
+    @override
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
         return {"kappa": kappa}
 

@@ -18,7 +18,7 @@ from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.heads.cross_fitted import CrossFits, CrossFittedScores
 from fairconstrained.model_selection.delegation import DelegatesToFitted, with_requests_of
-from fairconstrained.model_selection.pipelines import HoldsPipeline, Steps
+from fairconstrained.model_selection.pipelines import HoldsPipeline, Steps, last_step
 
 __all__ = ["FairHead"]
 
@@ -231,6 +231,11 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         check_is_fitted(self)
         for part in (self.scores_, self.head_):
             part.forget_rows()
+        # models of the folds may remember their rows, too; a finished model belongs to the user, and stays as it is
+        for models in () if self.scores_._is_prefit else self.scores_.models_:
+            base = last_step(models.base)
+            if isinstance(base, BaseFairEstimator):
+                base.forget_rows()
         return self
 
     @property
