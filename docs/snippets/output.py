@@ -1,4 +1,4 @@
-"""What a fit tells: status, values, granularity, prices, estimates for new rows, hints, and progress."""
+"""Output of a fit: status, values, granularity, prices, estimates for new rows, hints, and progress."""
 
 import warnings
 
