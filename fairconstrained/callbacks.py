@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import pickle
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from typing_extensions import override
 
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Start
+from fairconstrained.solvers import Callback
 
-__all__ = ["Checkpoint", "HistoryCSV", "ProgressBar", "StopTraining", "TimeLimit", "TrainingCallback"]
+__all__ = ["Checkpoint", "HistoryCSV", "ProgressBar", "StopTraining", "TimeLimit", "TrainingCallback", "watching"]
 
 #: Entries of a record that are no numbers.
 _NOT_NUMBERS = ("params", "state", "multipliers")
@@ -42,27 +44,43 @@ class TrainingCallback:
 
 
 class ProgressBar(TrainingCallback):
-    """A progress bar with an entry for every epoch, and the objective and the gaps beside it.
+    """A progress bar with an entry for every record, and the objective and the gaps beside it.
 
     Parameters
     ----------
     total : int, optional
-        Epochs in all.
+        Records in all, at most.
+    kappas : dict from str to float, optional
+        Bounds by the name of the bounded metric. Of the numbers of a record only the objective and these metrics are
+        shown then, with their bounds.
+    unit : str, default="epoch"
+        Name of the period between two records.
     """
 
-    def __init__(self, total: int | None = None) -> None:
+    def __init__(
+        self, total: int | None = None, *, kappas: Mapping[str, float | None] | None = None, unit: str = "epoch"
+    ) -> None:
         self.total = total
+        self.kappas = kappas
+        self.unit = unit
 
     @override
     def begin(self) -> Start | None:
-        self._bar = tqdm(total=self.total, unit="epoch", leave=False)
+        self._bar = tqdm(total=self.total, unit=f" {self.unit}s", leave=False)
         return None
 
     @override
     def __call__(self, record: Mapping[str, Any]) -> None:
         self._bar.update(record["n_iter"] - self._bar.n)
-        shown = {name: f"{value:.4g}" for name, value in record.items() if isinstance(value, float)}
-        self._bar.set_postfix({name: value for name, value in shown.items() if name != "seconds"})
+        self._bar.set_postfix_str(", ".join(self._words(record)))
+
+    def _words(self, record: Mapping[str, Any]) -> Iterator[str]:
+        """The numbers that are shown, by name."""
+        for name, value in record.items():
+            is_shown = name != "seconds" if self.kappas is None else name == "objective" or name in self.kappas
+            if isinstance(value, float) and is_shown:
+                kappa = None if self.kappas is None else self.kappas.get(name)
+                yield f"{name} {value:.4g}" + ("" if kappa is None else f" (kappa {kappa:g})")
 
     @override
     def end(self) -> None:
@@ -173,3 +191,38 @@ class Checkpoint(TrainingCallback):
         with fresh.open("wb") as file:
             pickle.dump(record["state"], file)
         fresh.replace(path)  # whatever happens, one of the two is whole
+
+
+@contextmanager
+def watching(
+    callbacks: Sequence[Callback], start: Start | None, checked: Callable[[Start], Start]
+) -> Iterator[tuple[Start | None, Callback | None]]:
+    """Begin callbacks, and end them when the training is over.
+
+    Parameters
+    ----------
+    callbacks : sequence of callable
+    start : Start or None
+        Where the training would start.
+    checked : callable
+        Takes a state that a callback would go on from, and returns it or raises ValueError.
+
+    Yields
+    ------
+    start : Start or None
+        Where the training is to start.
+    call : callable or None
+        Passes a record on to all callbacks; None if there are none.
+    """
+    with ExitStack() as at_end:
+        for callback in callbacks:
+            if isinstance(callback, TrainingCallback):
+                known = callback.begin()
+                at_end.callback(callback.end)
+                start = start if known is None else checked(known)
+
+        def call(record: Mapping[str, Any]) -> None:
+            for callback in callbacks:
+                callback(record)
+
+        yield start, call if callbacks else None

@@ -9,7 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["ConvergenceWarning", "FairnessWarning", "IncompatibleProblem", "NewRowsWarning", "StopTraining"]
+__all__ = [
+    "ConvergenceWarning",
+    "CostlyBoundWarning",
+    "FairnessWarning",
+    "IncompatibleProblem",
+    "NewRowsWarning",
+    "StopTraining",
+]
 
 
 class FairnessWarning(UserWarning):
@@ -18,6 +25,10 @@ class FairnessWarning(UserWarning):
 
 class NewRowsWarning(FairnessWarning):
     """A bound is kept on the training rows, and by the estimate of the fit it is not kept on new ones."""
+
+
+class CostlyBoundWarning(FairnessWarning):
+    """A bound takes most of what a model has above always predicting the more frequent class."""
 
 
 class IncompatibleProblem(ValueError):

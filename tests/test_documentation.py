@@ -67,7 +67,7 @@ def run(tmp_path_factory):
 
 
 def test_there_is_something_to_run():
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 4
     assert len(SNIPPETS) >= 5
 
 
@@ -75,7 +75,7 @@ def test_there_is_something_to_run():
 @pytest.mark.parametrize(
     "block",
     BLOCKS,
-    ids=["quick start", "promise", "grid search", "new data", "auc fairness", "any model", "loss parity"],
+    ids=["first", "promise", "grid search", "new data"],
 )
 def test_readme(run, block, tmp_path):
     script = tmp_path / "block.py"

@@ -1,4 +1,4 @@
-"""The decision tree of the page on notions: from what people feel of a model to the argument to pass."""
+"""The decision trees of the page on notions: to the argument that asks for a notion, and to the estimator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Box:
     y: float = 0.0
 
 
-TREE = Box(
+NOTIONS = Box(
     "What reaches people?",
     children=(
         Box(
@@ -74,6 +74,51 @@ TREE = Box(
 )
 
 
+ESTIMATORS = Box(
+    "What do you have?",
+    children=(
+        Box(
+            "A model of your own, or a pipeline.",
+            children=(
+                Box(
+                    "It can be fitted again, or is finished: a head on its scores",
+                    "FairHeadClassifier, FairHeadRegressor",
+                ),
+                Box("Its scores are fixed, and decisions may use the group: thresholds", "GroupThresholdClassifier"),
+                Box("It is trained by a loop in torch", "fairconstrained.torch"),
+            ),
+        ),
+        Box(
+            "A table, and decisions to take.",
+            children=(
+                Box("Categories, missing values: boosted trees, or a head on a pipeline", "FairBoostingClassifier"),
+                Box("Numbers: linear scores or a small network", "RateParityClassifier"),
+                Box("Many rows: a network on mini-batches", "LossParityClassifier"),
+            ),
+        ),
+        Box(
+            "A table, and scores that are ranked or published.",
+            children=(
+                Box("Any threshold, or the top of the ranking", "PartialParityClassifier"),
+                Box("Who is ranked above whom", "AUCFairClassifier, FairRanker"),
+                Box("Losses of every group, or of the worst one", "LossParityClassifier, GroupLossClassifier"),
+            ),
+        ),
+        Box(
+            "Numbers to predict (regression).",
+            children=(
+                Box("Linear predictions or a network", "PartialParityRegressor, GroupLossRegressor"),
+                Box("Boosted trees; any other model", "FairBoostingRegressor; FairHeadRegressor"),
+            ),
+        ),
+        Box(
+            "Somebody who relies on the bound.",
+            children=(Box("An upper limit for the population", "CertifiedFairClassifier, certify"),),
+        ),
+    ),
+)
+
+
 def lines(box: Box, column: int) -> list[tuple[str, dict[str, str]]]:
     """Return the lines of a box and how they are set."""
     code = [(box.code, {"family": "monospace", "color": "#0B4F8A"})] if box.code else []
@@ -85,16 +130,16 @@ def height(box: Box, column: int) -> float:
     return LINE * len(lines(box, column)) + 2 * PADDING
 
 
-def place_leaves() -> float:
+def place_leaves(tree: Box) -> float:
     """Put the leaves below each other, every other box in the middle of its children; return the whole height."""
     bottom = 0.0
-    for branch in reversed(TREE.children):
+    for branch in reversed(tree.children):
         for leaf in reversed(branch.children):
             leaf.y = bottom + height(leaf, 2) / 2
             bottom += height(leaf, 2) + GAP
         branch.y = (branch.children[0].y + branch.children[-1].y) / 2
         bottom += GAP
-    TREE.y = (TREE.children[0].y + TREE.children[-1].y) / 2
+    tree.y = (tree.children[0].y + tree.children[-1].y) / 2
     return bottom - 2 * GAP
 
 
@@ -117,20 +162,21 @@ def draw(axes, box: Box, column: int, drawn: list) -> None:
         draw(axes, child, column + 1, drawn)
 
 
-total = place_leaves()
-figure = plt.figure(figsize=(WIDTH, total + 0.08), dpi=200)
-axes = figure.add_axes((0, 0, 1, 1))
-axes.set(xlim=(0, WIDTH), ylim=(-0.04, total + 0.04))
-axes.set_axis_off()
-drawn: list = []
-draw(axes, TREE, 0, drawn)
-figure.savefig("notion_tree.png", dpi="figure", facecolor="white", pil_kwargs={"optimize": True})
+for tree, name in ((NOTIONS, "notion_tree.png"), (ESTIMATORS, "estimator_tree.png")):
+    total = place_leaves(tree)
+    figure = plt.figure(figsize=(WIDTH, total + 0.08), dpi=200)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, WIDTH), ylim=(-0.04, total + 0.04))
+    axes.set_axis_off()
+    drawn: list = []
+    draw(axes, tree, 0, drawn)
+    figure.savefig(name, dpi="figure", facecolor="white", pil_kwargs={"optimize": True})
 
-# every text lies within its box, and no box touches another one
-extents = [patch.get_window_extent() for patch, _ in drawn]
-for extent, (_, texts) in zip(extents, drawn, strict=True):
-    for text in texts:
-        inner = text.get_window_extent()
-        assert all(extent.contains(*corner) for corner in inner.corners()), text.get_text()
-for number, extent in enumerate(extents):
-    assert not any(extent.overlaps(other) for other in extents[number + 1 :])
+    # every text lies within its box, and no box touches another one
+    extents = [patch.get_window_extent() for patch, _ in drawn]
+    for extent, (_, texts) in zip(extents, drawn, strict=True):
+        for text in texts:
+            inner = text.get_window_extent()
+            assert all(extent.contains(*corner) for corner in inner.corners()), text.get_text()
+    for number, extent in enumerate(extents):
+        assert not any(extent.overlaps(other) for other in extents[number + 1 :])

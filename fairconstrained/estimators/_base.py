@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -11,16 +12,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
+from tqdm import tqdm
 from typing_extensions import override
 
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
+from fairconstrained.estimators._accuracy import hints
 from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._published import PAPER, published_settings
 from fairconstrained.estimators._saved import SavedByParameters
+from fairconstrained.estimators._watching import WatchesSolver
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, Stratified, as_labels, encode_groups
 from fairconstrained.estimators.parameters import CheckedParameters
 from fairconstrained.estimators.remembers import RemembersRows
@@ -45,7 +49,7 @@ _RESCUED = "no iterate kept the bound, and the best constant, multiple or shift 
 __all__ = ["BaseFairEstimator"]
 
 
-class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, MeasuresOtherRows):
+class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, MeasuresOtherRows, WatchesSolver):
     """An estimator that minimises an objective subject to fairness constraints.
 
     A subclass defines *what* is solved by `_model`, `_objective`, `_constraints` and `_encode_target`; this class
@@ -71,6 +75,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     #: Whether the features are functions of another model's scores, as those of a head are. Then a search in the few
     #: directions that matter finds the best decisions, where decisions are what is bounded and counted.
     _on_scores: bool = False
+    #: Whether the features tell the groups, too, as those of a head with ``use_groups=True`` do.
+    _knows_groups: bool = False
     #: For messages: the argument that asks for no fairness, and remedies where the bound is not kept.
     _unconstrained: ClassVar[str] = "kappa=None"
     _remedy: ClassVar[str] = "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
@@ -94,6 +100,13 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _decision_threshold(self) -> float:
         """Score above which a classifier predicts the positive class."""
         return 0.0
+
+    @override
+    def forget_rows(self) -> Self:
+        super().forget_rows()
+        if "_fitted" in self.__dict__:  # where the fits of folds ended may hold a score for every row
+            self._fitted = replace(self._fitted, of_folds=())
+        return self
 
     @override
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
@@ -174,7 +187,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     def _fit_problem(self, problem: Problem, target: Target, n_rows: int) -> None:
         """Solve, set the fitted attributes and warn; ``n_rows`` are those that threads may share."""
-        seed = seed_of(self.random_state)
+        begin, seed = time.perf_counter(), seed_of(self.random_state)
         start, of_folds = self._warm_start(problem.model, problem.data.labels)
         solver = self._solver(problem)
         with limited_threads(n_rows if solver.takes_all_rows else 1):
@@ -186,7 +199,12 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         self.solver_, self.new_row_gaps_ = solver.name, estimated.gaps
         excess = self._adopt(problem, result, target, problem.data.labels)
         self._fitted = replace(self._fitted, of_folds=estimated.starts)
-        self._warn(problem, solver.name, excess, result.message)
+        scores = problem.scores(self._fitted.start.model_state)
+        with limited_threads(n_rows if solver.takes_all_rows else 1):
+            self.hints_ = hints(self, problem, scores, np.random.default_rng(seed))
+        for line in self._summary(problem, scores, time.perf_counter() - begin) if self.verbose else ():
+            tqdm.write(line)
+        self._warn(problem, scores, solver.name, excess, result.message)
 
     @override
     def _solve_all(
@@ -201,7 +219,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _solve_part(
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
-        return self._completed(solver, problem, self._solve(solver, problem, start, rng))
+        return self._completed(solver, problem, self._run(solver, problem, start, rng, None))
 
     def _completed(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
         """The result with the best shift, and the best multiple where the solver is to keep the metric."""
@@ -383,7 +401,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def __sklearn_clone__(self) -> Self:
         copied = super().__sklearn_clone__()
         if self._on_scores:
-            copied._on_scores = True
+            copied._on_scores, copied._knows_groups = True, self._knows_groups
         return copied
 
     def _solver(self, problem: Problem, **special: Any) -> Solver:
@@ -399,10 +417,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     def _common_options(self, solver: type[Solver]) -> dict[str, Any]:
         """Options that solvers share, as far as they have them; None leaves a solver's own default."""
-        return {solver.iterations_option: self.max_iter, "tol": self.tol, "verbose": int(self.verbose)}
-
-    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        return solver.solve(problem, start, rng)
+        return {solver.iterations_option: self.max_iter, "tol": self.tol, "verbose": self._solver_verbosity}
 
     def _warm_start(self, model: Model, labels: tuple) -> tuple[Start | None, tuple[Start, ...]]:
         """Where the last fit and those of its folds ended, if that is wanted and means the same now."""

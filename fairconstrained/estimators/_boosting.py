@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from typing_extensions import override
 
-from fairconstrained.callbacks import TrainingCallback
 from fairconstrained.checks.inputs import refuse_masked
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import Constraint
@@ -257,7 +255,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
             n_trees=self.n_estimators,
             learning_rate=float(self.learning_rate),
             patience=self.early_stopping_rounds,
-            verbose=int(self.verbose),
+            verbose=self._solver_verbosity,
         )
 
     @override
@@ -292,33 +290,20 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         return replace(super()._problem(held, target), model=problem.model)
 
     @override
-    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        callbacks = list(self.callbacks or ())
-        for callback in callbacks:
-            if not callable(callback):
-                raise ValueError(f"callbacks must be functions of one record, got {callback!r}.")
-        with ExitStack() as at_end:
-            for callback in callbacks:
-                if isinstance(callback, TrainingCallback):
-                    start = callback.begin() or start
-                    at_end.callback(callback.end)
-
-            def call(record: Mapping[str, Any]) -> None:
-                for callback in callbacks:
-                    callback(record)
-
-            training = self._training or problem
-            assert isinstance(solver, NewtonBoosting)
-            return solver.solve_judged(training, problem, start, rng, call if callbacks else None)
+    def _run(
+        self,
+        solver: Solver,
+        problem: Problem,
+        start: Start | None,
+        rng: np.random.Generator,
+        watch: Callback | None,
+    ) -> SolverResult:
+        assert isinstance(solver, NewtonBoosting)
+        return solver.solve_judged(self._training or problem, problem, start, rng, watch)
 
     @override
-    def _solve_part(
-        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
-    ) -> SolverResult:
-        """Implement `BaseFairEstimator._solve_part`; no callback hears of it."""
-        assert isinstance(solver, NewtonBoosting)
-        result = solver.solve_judged(self._training or problem, problem, start, rng)
-        return self._completed(solver, problem, result)
+    def _n_records(self, solver: Solver, problem: Problem) -> int | None:
+        return self.n_estimators
 
     @override
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:

@@ -111,7 +111,8 @@ class EpochStreaming(BaseFairEstimator):
         with limited_threads(1):
             result = solver.solve(problem, start, rng)
         self._adopt(problem, result, target, labels)
-        self.status_ = Status.COMPLETED.value
+        if self.status_ != Status.UNCONSTRAINED:
+            self.status_ = Status.COMPLETED.value
 
     @staticmethod
     def _one_epoch(solver: Solver, problem: Problem, start: Start | None) -> StochasticSolver:

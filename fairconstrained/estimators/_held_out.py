@@ -20,7 +20,7 @@ from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators.grouping import Stratified
 from fairconstrained.groups import Groups
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers import Solver, SolverResult
+from fairconstrained.solvers import Callback, Solver, SolverResult
 
 __all__ = ["HeldOut", "HoldsOut", "StopEarly"]
 
@@ -90,13 +90,22 @@ class HeldOut:
                 )
         return cls(rows, X[rows], y[rows], sample_weight[rows].copy())
 
-    def solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
+    def solve(
+        self,
+        solver: Solver,
+        problem: Problem,
+        start: Start | None,
+        rng: np.random.Generator,
+        watch: Callback | None = None,
+    ) -> SolverResult:
         """The recorded iterate of best AUC on these rows among the feasible ones; the solver's own if none is."""
         iterates: list[np.ndarray] = []
 
         def keep(record: Mapping[str, Any]) -> None:
             if "params" in record:
                 iterates.append(record["params"].copy())
+            if watch is not None:
+                watch(record)
 
         result = solver.solve(problem, start, rng, keep)
         feasible = [params for params in (result.model_state, *iterates) if problem.holds(problem.scores(params))]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from fairconstrained.checks.messages import shortened
-from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, NewRowsWarning
+from fairconstrained.estimators._accuracy import costly_bound
+from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import Status
 
@@ -55,6 +56,8 @@ def notices(
     if not Status(estimator.status_).is_infeasible:
         caveats = (constraint.caveat(scores) for constraint in problem.constraints)
         yield from ((caveat, FairnessWarning) for caveat in caveats if caveat)
+    if estimator.hints_:
+        yield costly_bound(estimator, problem.data), CostlyBoundWarning
 
 
 def _nothing_bounded(estimator: Any) -> str:

@@ -69,6 +69,8 @@ class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
     prices_ : dict
         The price of fairness by constraint: by how much ``objective_`` would fall for one unit more of ``kappa``, to
         first order. NaN where ``multipliers_`` is None, so that the price is unknown.
+    hints_ : list of str
+        Advice in words and numbers, of which `fit` has warned; empty if there is none.
     solver_ : str
         Name of the solver of the fit, which ``solver="auto"`` has chosen.
     n_iter_, n_evaluations_ : int
@@ -129,6 +131,7 @@ class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
         self.multipliers_ = result.multipliers
         self.prices_ = {c.name: c.price(result.multipliers) * unit for c in problem.constraints}
         self.history_ = list(result.history)
+        self.hints_: list[str] = []
         return excess
 
     def _unit_of_objective(self, target: Target) -> float:
@@ -157,9 +160,10 @@ class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
             for bound, cells in known
         }
 
-    def _warn(self, problem: Problem, solver: str, excess: dict[str, float], message: str = "") -> None:
+    def _warn(
+        self, problem: Problem, scores: np.ndarray, solver: str, excess: dict[str, float], message: str = ""
+    ) -> None:
         """The one place that warns; ``message`` is what the solver has to say."""
-        scores = problem.scores(self._fitted.start.model_state)
         for text, category in notices(self, problem, scores, solver, excess, message):
             warnings.warn(text, category, stacklevel=7)
 

@@ -25,7 +25,7 @@ from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.models import ParametricModel
 from fairconstrained.problem import Start
-from fairconstrained.solvers import MomentSolver, StochasticMirrorDescent, solver_with
+from fairconstrained.solvers import MomentSolver, Status, StochasticMirrorDescent, solver_with
 
 __all__ = ["AUCStreaming"]
 
@@ -44,6 +44,7 @@ _SOLVED = (
     "n_iter_",
     "n_evaluations_",
     "history_",
+    "hints_",
     "_model_attributes",
     "_fitted",
 )
@@ -208,8 +209,9 @@ class AUCStreaming(BaseFairEstimator):
         components = side_names(metric, [(names[a], names[b]) for a, b in found.components])
         name = f"{metric}_surrogate"
         attributes = found.model.attributes(found.params, 0.0, 1.0)
+        is_vacuous = self.kappa is not None and len(labels) == 1
         return attributes | {
-            "status_": found.status.value,
+            "status_": (Status.UNCONSTRAINED if is_vacuous else found.status).value,
             "constraint_values_": {name: found.surrogate},
             "granularity_": {name: 0.0},
             "violation_": found.violation,
@@ -219,6 +221,7 @@ class AUCStreaming(BaseFairEstimator):
             "n_iter_": found.n_iter,
             "n_evaluations_": 0,
             "history_": [],
+            "hints_": [],
             "_model_attributes": tuple(attributes),
             "_fitted": Fitted(found.model, labels, Start(found.params), 0.0, 1.0),
         }

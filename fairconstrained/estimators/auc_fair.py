@@ -29,7 +29,7 @@ from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.models.module import ACTIVATIONS
 from fairconstrained.objectives import Logistic, Objective, PairwiseAUC
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import MomentSolver, Solver, SolverResult
+from fairconstrained.solvers import Callback, MomentSolver, Solver, SolverResult
 
 __all__ = ["AUCFairClassifier", "BaseAUCFairClassifier"]
 
@@ -167,11 +167,18 @@ class BaseAUCFairClassifier(
     def _held_out_share(self) -> float | None:
         return self.validation_fraction
 
-    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        """Implement `BaseFairEstimator._solve`; with a validation part, the feasible iterate of best AUC on it."""
+    def _run(
+        self,
+        solver: Solver,
+        problem: Problem,
+        start: Start | None,
+        rng: np.random.Generator,
+        watch: Callback | None,
+    ) -> SolverResult:
+        """Implement `WatchesSolver._run`; with a validation part, the feasible iterate of best AUC on it."""
         if self._held_out is None:
-            return super()._solve(solver, problem, start, rng)
-        return self._held_out.solve(solver, problem, start, rng)
+            return super()._run(solver, problem, start, rng, watch)
+        return self._held_out.solve(solver, problem, start, rng, watch)
 
 
 @with_parameters

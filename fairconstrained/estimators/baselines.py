@@ -161,7 +161,8 @@ class RegularizedParityClassifier(
     objective_, history_
         Objective and history as in `PartialParityClassifier`, without the penalty on the gap; ``penalised_objective``
         in ``history_`` has it.
-    status_ : {"completed"}
+    status_ : {"completed", "unconstrained"}
+        "unconstrained": there is only one group, and nothing to penalise.
     constraint_values_ : dict
         The *exact* gap on the training data, by the constraint's name.
     violation_ : float
@@ -208,5 +209,7 @@ class RegularizedParityClassifier(
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """Implement `BaseFairEstimator._report`; a penalty promises nothing that could be exceeded."""
         super()._report(problem, params, result, target)
-        self.status_, self.violation_ = Status.COMPLETED.value, 0.0
+        self.violation_ = 0.0
+        if self.status_ != Status.UNCONSTRAINED:
+            self.status_ = Status.COMPLETED.value
         return {}

@@ -72,9 +72,9 @@ class CorrelationPenaltyClassifier(
     ----------
     objective_ : float
         Objective with both penalties.
-    status_ : {"optimal", "completed"}
-        "completed": the iterations were used up before the objective settled. Neither status says anything about the
-        gap.
+    status_ : {"optimal", "completed", "unconstrained"}
+        "completed": the iterations were used up before the objective settled; "unconstrained": there is only one group,
+        and nothing to penalise. The first two say nothing about the gap.
     constraint_values_ : dict
         The *exact* gap ``group_auc`` on the training data: the difference between 1/2 and the probability that a row of
         the protected group has a higher score than another row. Empty for a single group.
@@ -110,7 +110,7 @@ class CorrelationPenaltyClassifier(
     _unconstrained: ClassVar[str] = "weight=0"
 
     def _common_options(self, solver: type[Solver]) -> dict[str, Any]:
-        return {"verbose": int(self.verbose)}
+        return {"verbose": self._solver_verbosity}
 
     def _objective(self) -> Objective:
         return CorrelationPenalty(objective_of(self), self.weight, self.protected)
@@ -121,7 +121,7 @@ class CorrelationPenaltyClassifier(
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """Implement `BaseFairEstimator._report`; a penalty promises nothing, and what it leads to is measured."""
         super()._report(problem, params, result, target)
-        if self.status_ != Status.OPTIMAL.value:
+        if self.status_ not in (Status.OPTIMAL, Status.UNCONSTRAINED):
             self.status_ = Status.COMPLETED.value
         self.constraint_values_ = self._gaps(problem.data, problem.scores(params))
         return {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.utils._param_validation import Interval, StrOptions
+from typing_extensions import override
 
-from fairconstrained.callbacks import ProgressBar, TrainingCallback
 from fairconstrained.constraints import Constraint, LossParity
 from fairconstrained.constraints.compared_groups import AUTO
 from fairconstrained.data import FairData
@@ -32,7 +31,6 @@ from fairconstrained.models import ModuleModel, ParametricModel, Perceptron, mlp
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import AdamLagrangian, Callback, Solver, SolverResult, solver_class
-from fairconstrained.solvers.loop import IterativeSolver
 
 __all__ = ["LossParityClassifier"]
 
@@ -120,8 +118,6 @@ class LossParityClassifier(
     random_state : int, RandomState instance or None, default=None
         Seed of the network, the mini-batches and the held-out rows. None is another seed every time; numpy's global
         generator is left alone.
-    verbose : int, default=0
-        1: a progress bar. 2 and more: a line per epoch.
     warm_start : bool, default=False
         Continue from the last fit: with the same solver also from its multipliers, moments and epoch, so that a larger
         ``max_epochs`` adds epochs.
@@ -246,38 +242,23 @@ class LossParityClassifier(
             "batch_size": self.batch_size,
             "max_time": self.max_time,
             "learning_rate": self.learning_rate,
-            "verbose": max(int(self.verbose) - 1, 0),
+            "verbose": self._solver_verbosity,
         }
 
-    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        """Implement `BaseFairEstimator._solve`; callbacks may know a state to go on from."""
-        callbacks = [*(self.callbacks or ())]
-        for callback in callbacks:
-            if not callable(callback):
-                raise ValueError(f"callbacks must be functions of one record, got {callback!r}.")
-        if self._held_out is not None:
-            callbacks.append(StopEarly(partial(self._held_out_loss, problem.parametric)))
-        if self.verbose == 1:
-            callbacks.append(ProgressBar(solver.n_epochs(problem) if isinstance(solver, IterativeSolver) else None))
-        with ExitStack() as at_end:
-            for callback in callbacks:
-                if isinstance(callback, TrainingCallback):
-                    known = callback.begin()
-                    at_end.callback(callback.end)
-                    start = self._checked(known, problem) or start
+    @override
+    def _watchers(self, solver: Solver, problem: Problem) -> list[Callback]:
+        return [*super()._watchers(solver, problem), *self._early_stop(problem)]
 
-            def call(record: Mapping[str, Any]) -> None:
-                for callback in callbacks:
-                    callback(record)
-
-            return solver.solve(problem, start, rng, call if callbacks else None)
+    def _early_stop(self, problem: Problem) -> list[StopEarly]:
+        """The callback that stops early; none if there are no rows to stop by."""
+        return [] if self._held_out is None else [StopEarly(partial(self._held_out_loss, problem.parametric))]
 
     def _solve_part(
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
-        """Implement `BaseFairEstimator._solve_part`; it stops early, too, and no other callback hears of it."""
-        stops = None if self._held_out is None else StopEarly(partial(self._held_out_loss, problem.parametric))
-        return self._completed(solver, problem, solver.solve(problem, start, rng, stops))
+        """Implement `BaseFairEstimator._solve_part`; it stops early, too."""
+        stops = next(iter(self._early_stop(problem)), None)
+        return self._completed(solver, problem, self._run(solver, problem, start, rng, stops))
 
     def _held_out_loss(self, model: ParametricModel, params: np.ndarray) -> float:
         assert self._held_out is not None  # there is no stopping without
@@ -286,11 +267,9 @@ class LossParityClassifier(
         losses = loss(model.scores(params, held.X), self._known_target(held.y).values)
         return float(np.average(losses, weights=held.weights))
 
-    @staticmethod
-    def _checked(start: Start | None, problem: Problem) -> Start | None:
-        """A state that a callback knows, if it is one of this model and these data."""
-        if start is None:
-            return None
+    @override
+    def _checked_start(self, problem: Problem, start: Start) -> Start:
+        """Implement `WatchesSolver._checked_start`; it has to be one of this model and these data."""
         if start.model_state.size != problem.n_params:
             raise ValueError(
                 f"a callback would go on from {start.model_state.size} parameters, but the model has "

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
+from tqdm import tqdm
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators._cross_fitted_gaps import (
@@ -85,7 +86,7 @@ class BoundsNewRows:
         follows.
     new_row_folds : int, "auto" or None, default="auto"
         Folds of the rows for ``new_row_gaps_``. "auto": 2, which takes about as long as the fit, or 5 with
-        ``promise="new_rows"``. None: no estimate.
+        ``promise="new_rows"``. None: no estimate, and no fit without the bound for ``hints_``.
     """
 
     promise: str = parameter("training", [StrOptions({"training", "new_rows"})])
@@ -106,6 +107,7 @@ class TellsNewRows(BoundsNewRows):
     """
 
     new_row_gaps_: dict[str, NewRowGap]
+    verbose: int
 
     @abstractmethod
     def _solve_part(
@@ -148,12 +150,15 @@ class TellsNewRows(BoundsNewRows):
         if obstacle := fold_obstacle(problem, n_folds, units):
             return _Estimated({c.name: NewRowGap(np.nan, np.nan, obstacle) for c in problem.constraints})
         silent = replace(solver, verbose=0)
+        bar = tqdm(total=n_folds, desc="estimate for new rows", unit=" folds", leave=False, disable=self.verbose != 1)
 
         def fit(part: Problem, start: Start | None) -> tuple[Any, Start]:
             result = self._solve_part(silent, part, start, np.random.default_rng(seed))
+            bar.update()
             return result.model_state, result.start or Start(result.model_state)
 
-        held = held_out_scores(problem, problem.data.folds(n_folds, units), fit, starts)
+        with bar:
+            held = held_out_scores(problem, problem.data.folds(n_folds, units), fit, starts)
         errors = standard_errors(problem, held.scores, units)
         how = f"{n_folds}-fold cross-fitting"
         gaps = {c.name: NewRowGap(c.metric(held.scores), errors[c.name], how) for c in problem.constraints}

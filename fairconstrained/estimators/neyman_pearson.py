@@ -39,7 +39,7 @@ from fairconstrained.objectives import Loss, Objective
 from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Solver, SolverResult
+from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Callback, Solver, SolverResult
 from fairconstrained.solvers.smooth import minimise
 
 __all__ = ["NeymanPearsonClassifier"]
@@ -248,8 +248,15 @@ class NeymanPearsonClassifier(
         base = cast(MarginModel, problem.model).base
         return self._default_solver if isinstance(base, LinearModel) else AdamLagrangian.name
 
-    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        """Implement `BaseFairEstimator._solve`.
+    def _run(
+        self,
+        solver: Solver,
+        problem: Problem,
+        start: Start | None,
+        rng: np.random.Generator,
+        watch: Callback | None,
+    ) -> SolverResult:
+        """Implement `WatchesSolver._run`.
 
         Without bounds, a few classes of priority are best served by predicting nothing else, where the losses of the
         others have flattened out. So the augmented Lagrangian begins with a model for all classes alike.
@@ -258,7 +265,7 @@ class NeymanPearsonClassifier(
         if start is None and isinstance(solver, AugmentedLagrangian) and problem.objective.loss != everything:
             free = replace(problem, constraints=(), domain=None)
             start = Start(self._shrunk(_minimised(free, everything, problem.parametric.init(rng))))
-        return solver.solve(problem, start, rng)
+        return solver.solve(problem, start, rng, watch)
 
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
         """Implement `BaseFairEstimator._rescaled`; bounds on errors take it only where nothing else keeps them.

@@ -37,7 +37,8 @@ class Reports:
     Parameters
     ----------
     verbose : int, default=0
-        Positive: print a line per iteration.
+        1: a progress bar with the objective and the bounded metrics, and a summary of the fit. 2 and more: the numbers
+        of every iteration of the solver in place of the bar.
     """
 
     verbose: int = parameter(0, ["verbose"])

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from scipy.interpolate import BSpline
 
 __all__ = ["PlainState", "skops_trusted_types"]
 
@@ -72,9 +73,9 @@ class PlainState:
 def skops_trusted_types() -> list[str]:
     """Names of the types that saved estimators of this package are made of, for ``skops.io.load``.
 
-    They are the classes of this package, its function that makes networks of ``hidden_layer_sizes``, and
-    `functools.partial`, which holds its arguments. A ``module``, scorer or constraint of your own has to be trusted by
-    its own name.
+    They are the classes of this package, its function that makes networks of ``hidden_layer_sizes``,
+    `functools.partial`, which holds its arguments, the booster of LightGBM, and the splines of SciPy, which a head has.
+    A ``module``, scorer or constraint of your own has to be trusted by its own name.
 
     Returns
     -------
@@ -88,7 +89,10 @@ def skops_trusted_types() -> list[str]:
     True
     """
     package = __name__.partition(".")[0]
-    found = {f"{functools.partial.__module__}.{functools.partial.__qualname__}", f"{package}.models.module.mlp"}
+    line = BSpline(np.arange(4.0), np.ones(2), 1)
+    others = [functools.partial, BSpline, *filter(inspect.isfunction, vars(line).values())]
+    found = {f"{other.__module__}.{other.__qualname__}" for other in others}
+    found |= {f"{package}.models.module.mlp", "lightgbm.basic.Booster"}
     for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
         for kind in filter(inspect.isclass, vars(import_module(module.name)).values()):
             if kind.__module__.partition(".")[0] == package:

@@ -18,7 +18,7 @@ from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.heads.cross_fitted import CrossFits, CrossFittedScores
 from fairconstrained.model_selection.delegation import DelegatesToFitted, with_requests_of
-from fairconstrained.model_selection.pipelines import HoldsPipeline, Steps
+from fairconstrained.model_selection.pipelines import HoldsPipeline, Steps, last_step
 
 __all__ = ["FairHead"]
 
@@ -35,6 +35,7 @@ _OF_HEAD = (
     "n_evaluations_",
     "history_",
     "new_row_gaps_",
+    "hints_",
 )
 
 
@@ -57,7 +58,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
     estimator_ : estimator
         The model of the target that scores new rows; with ``ensemble=True`` that of the first fold.
     status_, constraint_values_, granularity_, violation_, objective_, multipliers_, prices_, n_iter_, \
-            n_evaluations_, history_, new_row_gaps_
+            n_evaluations_, history_, new_row_gaps_, hints_
         The outcome of the head's fit, see its class. ``constraint_values_`` are exact on the rows of `fit`, each
         scored by models that have not seen it.
     n_features_in_ : int
@@ -82,7 +83,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         if "head_" in vars(self):
             return self.head_
         head = clone(self._default_head() if self.head is None else self.head)
-        head._on_scores = True
+        head._on_scores, head._knows_groups = True, self.use_groups
         return head
 
     def own_steps(self) -> Steps:
@@ -151,7 +152,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
             own = given.get("sensitive_features_constraint")
             given["X_constraint"] = scores.transform(given["X_constraint"], sensitive_features=own)
         taken = {name: value for name, value in given.items() if has_fit_parameter(head, name)}
-        head.fit(features, y, **taken)
+        own = head.verbose
+        head.set_params(verbose=max(int(own), int(self.verbose))).fit(features, y, **taken).set_params(verbose=own)
         self.__dict__ = fitted.with_own_steps([("scores", scores), ("head", head)]).__dict__
         return self
 
@@ -229,6 +231,11 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         check_is_fitted(self)
         for part in (self.scores_, self.head_):
             part.forget_rows()
+        # models of the folds may remember their rows, too; a finished model belongs to the user, and stays as it is
+        for models in () if self.scores_._is_prefit else self.scores_.models_:
+            base = last_step(models.base)
+            if isinstance(base, BaseFairEstimator):
+                base.forget_rows()
         return self
 
     @property

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from tqdm import tqdm
 
 from fairconstrained.certification.seen_rows import overlap_with_fit
 from fairconstrained.checks.parameters import parameter, with_parameters
@@ -69,7 +70,7 @@ class CrossFits:
     random_state : int, RandomState instance or None, default=None
         Seed of the folds.
     verbose : int, default=0
-        Verbosity of joblib's progress messages about the folds.
+        1: progress bars. 2 and more: also joblib's messages about the folds.
     """
 
     estimator: Any = parameter(allowed=_ANY, kw_only=False)
@@ -272,9 +273,9 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if not self.ensemble:
             fits.append((every, every[:0]))  # the final models
         base = self._base if self._is_prefit else None
-        done = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+        done = Parallel(n_jobs=self.n_jobs, verbose=max(int(self.verbose) - 1, 0))(
             delayed(fit_and_score)(self.estimator, base, self._group_model, columns, train, test)
-            for train, test in fits
+            for train, test in tqdm(fits, desc="models of the folds", leave=False, disable=self.verbose < 1)
         )
         self.models_ = [models for models, _, _ in done][-1 if not self.ensemble else 0 :]
         parts = done[: len(folds)]

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from fairconstrained.checks.messages import is_number
 from fairconstrained.estimators import BaseFairEstimator
-from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, NewRowsWarning
+from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.paths._kept import better_kept
 from fairconstrained.paths._result import FairnessPath
 from fairconstrained.paths._rows import Rows, folds, smallest_group
@@ -318,5 +318,7 @@ def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
         example = f" The first message: {early[0]}" if early else ""
         warnings.warn(f"{', and '.join(complaints)}.{example}", ConvergenceWarning, stacklevel=5)
     for category, message in caught:
-        if not (complaints and issubclass(category, ConvergenceWarning)) and not issubclass(category, NewRowsWarning):
+        is_told = bool(complaints) and issubclass(category, ConvergenceWarning)
+        # the table shows what the bounds cost
+        if not is_told and not issubclass(category, (NewRowsWarning, CostlyBoundWarning)):
             warnings.warn(message, category, stacklevel=5)

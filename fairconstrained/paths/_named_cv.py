@@ -12,6 +12,7 @@ from fairconstrained.estimators import AUCFairClassifier, BaseFairEstimator, Par
 from fairconstrained.estimators.auc_fair import BaseAUCFairClassifier
 from fairconstrained.estimators.partial_parity import BasePartialParityClassifier
 from fairconstrained.paths._path_cv import ChoiceParameters, choose, kappa_of
+from fairconstrained.solvers import Status
 
 __all__ = ["AUCFairClassifierCV", "PartialParityClassifierCV"]
 
@@ -44,6 +45,8 @@ class ChoosesKappa(ChoiceParameters, BaseFairEstimator):
         best = path.models[index]
         learnt = {name: value for name, value in vars(best).items() if name not in best.get_params(deep=False)}
         learnt |= {"path_": path, "best_index_": index, "kappa_": kappa_of(path, index)}
+        if not path.gaps:  # whatever was chosen, there was nothing to choose by
+            learnt["status_"] = Status.UNCONSTRAINED.value
         rest = {name: value for name, value in vars(self).items() if name not in self._learnt}
         self.__dict__ = rest | learnt | {"_learnt": tuple(learnt)}
 

@@ -51,7 +51,7 @@ class ChoiceParameters:
     n_jobs : int, default=None
         Processes for the folds.
     verbose : int, default=0
-        1: progress bars. More: also a line per iteration.
+        1: progress bars of the path. 2 and more: also what ``verbose=1`` of the estimator shows.
 
     Attributes
     ----------

@@ -189,7 +189,7 @@ def walk(
     """Fit on ``rows``, which are transformed, for one value after the other, and measure on the same rows."""
     done = Walk()
     with _recorded(done.warnings):
-        for value in _progress(plan, values, "all rows", place):
+        for value in (bar := _progress(plan, values, "all rows", place)):
             record, model = _step(plan, rows, value, previous, "")
             whole = plan.assembled(transformers, model)
             with _named(plan, value, ""):
@@ -200,6 +200,7 @@ def walk(
                 model._share_rows(previous)
             done.records.append(record)
             done.models.append(model)
+            bar.set_postfix_str(_words(plan, value, record["gap"], record["objective"]))
             previous = model
     return done
 
@@ -229,7 +230,7 @@ def walk_fold(
     """Fit on the training rows of a fold for one value after the other, and measure on its held-out rows."""
     done = Walk()
     with _recorded(done.warnings):
-        for value in _progress(plan, values, name, place):
+        for value in (bar := _progress(plan, values, name, place)):
             record, model = _step(plan, fold.train, value, previous, name)
             whole = plan.assembled(fold.transformers, model)
             with _named(plan, value, name):
@@ -237,6 +238,7 @@ def walk_fold(
                 record["test"] |= {scorer.name: scorer(model, whole, fold.test) for scorer in plan.scorers}
             done.records.append(record)
             done.models[:] = [model]
+            bar.set_postfix_str(_words(plan, value, record["test"]["gap"], record["objective"]))
             previous = model
     return done
 
@@ -299,7 +301,13 @@ def _adopt(model: BaseFairEstimator, previous: BaseFairEstimator) -> BaseFairEst
 
 
 def _progress(plan: Plan, values: Sequence[float], name: str, place: int) -> Any:
-    return tqdm(values, desc=name, position=place, leave=False, disable=plan.verbose < 1)
+    return tqdm(values, desc=name, unit=" fits", position=place, leave=False, disable=plan.verbose < 1)
+
+
+def _words(plan: Plan, value: float, gap: float, objective: float) -> str:
+    """How far a bar has come: the last value, and what it has led to."""
+    bound = "no bound" if np.isinf(value) else f"{plan.value_name} {value:.4g}"
+    return f"{bound}: gap {gap:.4g}, objective {objective:.4g}"
 
 
 @contextmanager

@@ -111,9 +111,9 @@ class GroupThresholdClassifier(Postprocessor):
         Largest change of each of these values by a single row.
     violation_ : float
         Largest excess of an exact value over its ``kappa``, at least 0.
-    status_ : {"optimal", "infeasible"}
+    status_ : {"optimal", "infeasible", "unconstrained"}
         "infeasible": no thresholds are within all bounds, each up to its granularity. The thresholds are then those
-        that exceed them least, up to 1e-6.
+        that exceed them least, up to 1e-6. "unconstrained": a bound was asked for, but there is only one group.
     multipliers_ : None
         A search has none.
     prices_ : dict
@@ -177,7 +177,7 @@ class GroupThresholdClassifier(Postprocessor):
         scores = self._scores_to_choose_by(X, y, groups.codes, sensitive_features, sample_weight)
         check_consistent_length(scores, y)
         data = FairData.from_arrays(np.empty((y.size, 0)), targets, groups.codes, groups.labels, weights)
-        self._warn_of_one_group(constraints)
+        self._warn_of_one_group()
         bounds = [(name, constraint, constraint.bind(data)) for name, constraint in self._comparing(constraints)]
         self._choose(data, scores[data.order], objective, bounds)
 
@@ -215,8 +215,13 @@ class GroupThresholdClassifier(Postprocessor):
         is_alone = len(self._labels) == 1
         return [(n, c) for n, c in constraints.items() if not is_alone or RULES[RULE_NAMES[c.rule]].works_on_one_group]
 
-    def _warn_of_one_group(self, constraints: Mapping[str | None, GroupRates]) -> None:
-        if len(self._labels) == 1 and any(constraint.kappa is not None for constraint in constraints.values()):
+    @property
+    def _asks_for_fairness(self) -> bool:
+        """Whether anything is to be bounded."""
+        return any(constraint.kappa is not None for constraint in self._constraints().values())
+
+    def _warn_of_one_group(self) -> None:
+        if len(self._labels) == 1 and self._asks_for_fairness:
             warnings.warn(
                 "There is only one group, so no rates can be compared. Pass sensitive_features with at least two "
                 "groups to fit, or set kappa=None.",
@@ -284,7 +289,8 @@ class GroupThresholdClassifier(Postprocessor):
         excess = {n: b.exact(decided) if c.kappa is not None else -np.inf for n, (c, b) in bounds.items()}
         self.violation_ = max([0.0, *excess.values()])
         missed = [name for name, value in excess.items() if value > self.granularity_[name] + ROUNDING]
-        self.status_ = (Status.INFEASIBLE if missed else Status.OPTIMAL).value
+        kept = Status.OPTIMAL if bounds or not self._asks_for_fairness else Status.UNCONSTRAINED
+        self.status_ = (Status.INFEASIBLE if missed else kept).value
         self.multipliers_, self.prices_ = None, dict.fromkeys(bounds, np.nan)
         for name in missed:
             warnings.warn(

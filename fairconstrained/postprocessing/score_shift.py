@@ -74,9 +74,10 @@ class ScoreShiftPostprocessor(Postprocessor):
         The exact gap on the training data after the shift, by its name.
     violation_ : float
         Excess of the gap over ``kappa``, at least 0.
-    status_ : {"optimal", "infeasible"}
+    status_ : {"optimal", "infeasible", "unconstrained"}
         "infeasible": no slope and shift brings the gap to ``kappa`` plus its granularity, the largest share of a set
-        of the metric that one row stands for. The gap is then the least of all.
+        of the metric that one row stands for. The gap is then the least of all. "unconstrained": a bound was asked
+        for, but there is only one group.
     n_evaluations_ : int
         Pairs of slope and shift that the search has looked at.
 
@@ -182,8 +183,10 @@ class ScoreShiftPostprocessor(Postprocessor):
         self.auc_, self.n_evaluations_ = float(auc), n_evaluations
         self.constraint_values_ = {self.constraint: gap} if len(self._labels) > 1 else {}
         self.violation_ = max(gap - kappa, 0.0)
-        self.status_ = (Status.OPTIMAL if feasible else Status.INFEASIBLE).value
-        if len(self._labels) == 1 and self.kappa is not None:
+        is_vacuous = len(self._labels) == 1 and self.kappa is not None
+        kept = Status.UNCONSTRAINED if is_vacuous else Status.OPTIMAL
+        self.status_ = (kept if feasible else Status.INFEASIBLE).value
+        if is_vacuous:
             warnings.warn(
                 "There is only one group, so no gap can be measured and the scores stay as they are. Pass "
                 "sensitive_features with at least two groups to fit, or set kappa=None.",

@@ -164,9 +164,10 @@ def words_for(model: Any) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(model))
 
 
-def status_of(model: Any) -> str:
-    """``status_`` of the model of this package in ``model``; empty if there is none."""
-    return str(getattr(_core(model, None)[0], "status_", ""))
+def outcome_of(model: Any) -> tuple[str, list[str]]:
+    """``status_`` and ``hints_`` of the model of this package in ``model``; empty if there is none."""
+    core, _ = _core(model, None)
+    return str(getattr(core, "status_", "")), list(getattr(core, "hints_", []))
 
 
 def _core(model: Any, X: Any) -> tuple[Any, Any]:

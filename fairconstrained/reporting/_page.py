@@ -237,7 +237,7 @@ def _path(report: FairnessReport) -> Html:
 
 
 def _bounds(report: FairnessReport) -> Html:
-    sentences = bound_sentences(report.bounds, report.status)
+    sentences = [*bound_sentences(report.bounds, report.status), *report.hints]
     if not sentences:
         return Html("")
     has_price = any(np.isfinite(bound.price) for bound in report.bounds)

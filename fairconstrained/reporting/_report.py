@@ -19,7 +19,7 @@ from fairconstrained.reporting._certificates import certificate_of_rows
 from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import class_tables, group_table
 from fairconstrained.reporting._metric_frame import metric_frame
-from fairconstrained.reporting._model import Bound, answers_of, bounds_of, check_fitted, status_of, words_for
+from fairconstrained.reporting._model import Bound, answers_of, bounds_of, check_fitted, outcome_of, words_for
 from fairconstrained.reporting._names import group_words, printable
 from fairconstrained.reporting._page import page
 from fairconstrained.reporting._resamples import Resampling
@@ -80,6 +80,8 @@ class FairnessReport:
         its price.
     status : str
         ``status_`` of the model; empty if there is none.
+    hints : list of str
+        ``hints_`` of the model: advice on how it was trained.
     model_words : str
         Text that represents the model; empty if there is none.
     overlap : str
@@ -103,6 +105,7 @@ class FairnessReport:
     path: Any = None
     bounds: list[Bound] = field(default_factory=list)
     status: str = ""
+    hints: list[str] = field(default_factory=list)
     model_words: str = ""
     overlap: str = ""
     certificates: tuple[Certificate, ...] = ()
@@ -209,6 +212,7 @@ class FairnessReport:
     ) -> FairnessReport:
         """Measure valid rows; the arguments are those of `fairness_report`."""
         names = check_gaps(metrics, rows)
+        status, hints = ("", []) if model is None else outcome_of(model)
         if path is not None and not hasattr(path, "table"):
             raise ValueError(f"path must be a FairnessPath, got {type(path).__name__}.")
         return cls(
@@ -222,7 +226,8 @@ class FairnessReport:
             random_state=resampling.seed,
             path=path,
             bounds=bounds,
-            status="" if model is None else status_of(model),
+            status=status,
+            hints=hints,
             model_words="" if model is None else words_for(model),
             overlap=overlap,
         )

@@ -118,7 +118,8 @@ class CrossFitted(Solver):
             params = span.lift(found.model_state)
             scores = problem.scores(params)
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)
-            recorder.add(n_iter=n_iter, objective=objective, excess=measured.excess, n_evaluations=n_evaluations)
+            counts = {"n_iter": n_iter, "n_evaluations": n_evaluations}
+            recorder.add(**counts, objective=objective, **measured.values, excess=measured.excess)
             if measured.excess <= 0 and not found.status.is_infeasible:
                 known = _Known(span.models, self.n_folds, near)
                 return replace(

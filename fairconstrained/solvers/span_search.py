@@ -116,7 +116,8 @@ class SpanSearch(Solver):
         state = _scaled(problem, best.params)
         scores = problem.scores(state)
         measured, objective = problem.measured(scores), problem.objective_at(state, scores)
-        recorder.add(n_iter=1, n_sweeps=n_sweeps, objective=objective, error=span.counts.error(scores))
+        errors = span.counts.error(scores)
+        recorder.add(n_iter=1, n_sweeps=n_sweeps, objective=objective, error=errors, **measured.values)
         return SolverResult(
             model_state=state,
             status=Status.COMPLETED if measured.excess <= 0 else Status.INFEASIBLE,

@@ -465,3 +465,14 @@ def test_minimax_takes_the_loss_of_the_objective(rows):
         fitted(rows, "minimax")
     with pytest.raises(ValueError, match=r"Set objective='logistic' or 'squared', without class_weight"):
         fitted(rows, "minimax", constraint="bounded_group_loss", objective="zero_one")
+
+
+def test_the_scores_of_the_folds_are_forgotten_with_the_rows():
+    X, y, groups = make_biased_classification(400, random_state=0)
+    model = FairBoostingClassifier(kappa=0.2, n_estimators=5, new_row_folds=2)
+    model.fit(X, y, sensitive_features=groups)
+    assert len(model._fitted.of_folds) == 2
+    expected = model.decision_function(X)
+    model.forget_rows()
+    assert model._fitted.of_folds == ()
+    np.testing.assert_array_equal(model.decision_function(X), expected)

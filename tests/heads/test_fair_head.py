@@ -480,3 +480,18 @@ def test_more_rows_have_more_functions_of_the_scores():
         assert np.linalg.matrix_rank(features) == 2 * n_functions + 1
     levels = ScoreBasis.of(np.repeat([[0.0], [1.0], [2.0]], 9000, axis=0), np.empty((27_000, 0)))
     assert levels.features(np.array([[0.0], [1.0], [2.0]]), np.empty((3, 0))).shape[1] <= 6
+
+
+def test_models_under_a_head_forget_their_rows_with_it_but_finished_ones_keep_them(rows):
+    X, y, groups = rows
+    free = RateParityClassifier(kappa=None)
+    model = FairHeadClassifier(free, cv=2, random_state=0).fit(X, y, sensitive_features=groups)
+    assert model.estimator_._rows_seen is not None
+    model.forget_rows()
+    assert model.estimator_._rows_seen is model._rows_seen is model.head_._rows_seen is None
+    half = len(y) // 2
+    finished = clone(free).fit(X[:half], y[:half])
+    given = {"sensitive_features": groups[half:]}
+    model = FairHeadClassifier(finished, cv="prefit", group_estimator=None).fit(X[half:], y[half:], **given)
+    assert model.forget_rows().estimator_ is finished
+    assert finished._rows_seen is not None

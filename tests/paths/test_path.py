@@ -320,7 +320,8 @@ def test_progress_is_shown_on_request(classes, capfd):
     for verbose in (1, 0):
         path_of(RateParityClassifier(), classes, kappas=[None], cv=2, verbose=verbose)
         shown = capfd.readouterr().err
-        assert [word in shown for word in ("all rows", "fold 2 of 2")] == [bool(verbose)] * 2
+        words = ("all rows", "fold 2 of 2", "no bound: gap 0.", ", objective 0.")
+        assert [word in shown for word in words] == [bool(verbose)] * 4
 
 
 # --- forms of the data

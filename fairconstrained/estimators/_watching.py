@@ -1,0 +1,79 @@
+"""Callbacks and the progress bar that watch a solver, and the summary of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from fairconstrained.callbacks import ProgressBar, watching
+from fairconstrained.estimators._accuracy import Accuracy
+from fairconstrained.estimators._outcome import TellsOutcome
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers import Callback, Solver, SolverResult
+from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.stochastic import StochasticSolver
+
+__all__ = ["WatchesSolver"]
+
+
+class WatchesSolver(TellsOutcome):
+    """Estimators whose solver is watched: by callbacks, and with ``verbose=1`` by a progress bar."""
+
+    @property
+    def _solver_verbosity(self) -> int:
+        """Verbosity of the solver, which prints its numbers where the user asks for more than a progress bar."""
+        return max(int(self.verbose) - 1, 0)
+
+    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
+        """Solve, and let the callbacks watch; one of them may know a state to go on from."""
+        with watching(self._watchers(solver, problem), start, partial(self._checked_start, problem)) as (start, watch):
+            return self._run(solver, problem, start, rng, watch)
+
+    def _run(
+        self,
+        solver: Solver,
+        problem: Problem,
+        start: Start | None,
+        rng: np.random.Generator,
+        watch: Callback | None,
+    ) -> SolverResult:
+        """Run the solver."""
+        return solver.solve(problem, start, rng, watch)
+
+    def _watchers(self, solver: Solver, problem: Problem) -> list[Callback]:
+        """Functions of a record."""
+        callbacks = [*(getattr(self, "callbacks", None) or ())]
+        for callback in callbacks:
+            if not callable(callback):
+                raise ValueError(f"callbacks must be functions of one record, got {callback!r}.")
+        if self.verbose == 1:
+            kappas = {c.name: c.kappa for c in problem.constraints}
+            unit = "epoch" if isinstance(solver, StochasticSolver) else "iteration"
+            callbacks.append(ProgressBar(self._n_records(solver, problem), kappas=kappas, unit=unit))
+        return callbacks
+
+    def _n_records(self, solver: Solver, problem: Problem) -> int | None:
+        """Iterations at most; None where that is not known."""
+        return solver.n_epochs(problem) if isinstance(solver, IterativeSolver) else None
+
+    def _checked_start(self, problem: Problem, start: Start) -> Start:
+        """A state that a callback would go on from, if that is possible."""
+        return start
+
+    def _summary(self, problem: Problem, scores: np.ndarray, seconds: float) -> Iterator[str]:
+        """Lines that tell how a fit went, in words."""
+        yield f"{type(self).__name__}: {self.status_} after {seconds:.2g} s, solver {self.solver_}"
+        for constraint in problem.constraints:
+            name = constraint.name
+            line = f"  {name}: {self.constraint_values_[name]:.4g} on the training rows"
+            gap = self.new_row_gaps_.get(name)
+            if gap is not None and not np.isnan(gap.estimate):
+                line += f", about {gap.estimate:.3g} on new rows (standard error {gap.standard_error:.2g})"
+            yield f"{line}; kappa is {constraint.kappa:g}"
+        if accuracy := Accuracy.of(self, problem, scores):
+            yield (
+                f"  accuracy: {accuracy.reached:.4f} on the training rows; always predicting the more frequent class "
+                f"has {accuracy.majority:.4f}"
+            )

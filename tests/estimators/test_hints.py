@@ -1,0 +1,121 @@
+"""The hint that a bound takes most of the accuracy, and what a fit tells while it goes on."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from fairconstrained import FairHeadClassifier, PartialParityClassifier, RateParityClassifier, fairness_path
+from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning
+from fairconstrained.reporting import fairness_report
+
+pytestmark = pytest.mark.usefixtures("new_row_estimates")
+
+
+def rows(n_samples=2000, shift=2.0):
+    """Rows whose one informative feature tells the group as well, so that shared scores cannot use it."""
+    rng = np.random.default_rng(0)
+    group = rng.choice(["a", "b"], n_samples)
+    x = rng.normal(size=n_samples) + shift * (group == "a")
+    y = (x + 0.5 * rng.logistic(size=n_samples) > np.median(x)).astype(int)
+    return np.stack([x, rng.normal(size=n_samples)], axis=1), y, group
+
+
+X, Y, GROUPS = rows()
+X = X - X.mean(axis=0)
+
+
+def model(**options):
+    return RateParityClassifier(**{"kappa": 0.01, **options})
+
+
+def costly(model):
+    with pytest.warns(CostlyBoundWarning, match="takes most of the accuracy"):
+        return model.fit(X, Y, sensitive_features=GROUPS)
+
+
+def test_a_costly_bound_is_told_with_numbers_that_are_true():
+    fitted = costly(model())
+    (hint,) = fitted.hints_
+    free = model(kappa=None).fit(X, Y, sensitive_features=GROUPS)
+    majority = max(Y.mean(), 1 - Y.mean())
+    assert f"is {free.score(X, Y):.3f} without the bound, {fitted.score(X, Y):.3f} with it" in hint
+    assert f"and {majority:.3f} for always" in hint
+    assert fitted.score(X, Y) - majority < 0.5 * (free.score(X, Y) - majority)
+
+
+def test_what_the_hint_advises_costs_less():
+    fitted = costly(model())
+    assert "group_interactions=True" in fitted.hints_[0]
+    other = model(group_interactions=True).fit(X, Y, sensitive_features=GROUPS)
+    assert other.score(X, Y, sensitive_features=GROUPS) > fitted.score(X, Y) + 0.1
+    assert other.hints_ == []
+
+
+@pytest.mark.parametrize("options", [{"kappa": None}, {"kappa": 0.7}, {"new_row_folds": None}])
+def test_no_hint_where_there_is_no_bound_that_costs_much_or_no_other_fit_is_wanted(options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model(**options).fit(X, Y, sensitive_features=GROUPS).hints_ == []
+
+
+def test_no_hint_where_no_model_of_the_features_is_better_than_the_more_frequent_class():
+    noise = np.random.default_rng(1).normal(size=(2000, 2))
+    y = np.random.default_rng(2).random(2000) < 0.3
+    fitted = model().fit(noise, y, sensitive_features=GROUPS)
+    assert fitted.status_ == "optimal"
+    assert fitted.hints_ == []
+
+
+def test_no_hint_where_the_bound_is_not_kept():
+    with pytest.warns(ConvergenceWarning, match="exceeds kappa"):
+        fitted = PartialParityClassifier(0.01, constraint="statistical_parity", solver="idca", max_iter=1).fit(
+            X, Y, sensitive_features=GROUPS
+        )
+    assert fitted.hints_ == []
+
+
+def test_a_head_is_to_know_the_group():
+    base = LogisticRegression()
+    head = RateParityClassifier(kappa=0.01)
+    told = costly(FairHeadClassifier(base, head, random_state=0, cv=2))
+    assert "use_groups=True" in told.hints_[0]
+    knows = FairHeadClassifier(base, head, use_groups=True, random_state=0, cv=2)
+    assert knows.fit(X, Y, sensitive_features=GROUPS).hints_ == []
+
+
+def test_the_report_says_it():
+    fitted = costly(model())
+    report = fairness_report(Y, fitted.decision_function(X), sensitive_features=GROUPS, model=fitted, n_resamples=0)
+    assert report.hints == fitted.hints_
+    assert "for always predicting the more frequent class" in report.to_html()
+
+
+def test_a_path_shows_the_cost_in_its_table_and_does_not_warn():
+    path = fairness_path(RateParityClassifier(), X, Y, sensitive_features=GROUPS, kappas=[None, 0.01])
+    assert path.models[1].hints_
+    free, bound = path.table["train_accuracy"]
+    assert bound < free - 0.1
+
+
+def test_the_words_of_a_fit(capfd):
+    fitted = costly(model(verbose=1))
+    out, err = capfd.readouterr()
+    value, gap = fitted.constraint_values_["demographic_parity"], fitted.new_row_gaps_["demographic_parity"]
+    assert "(kappa 0.01)" in err
+    assert "estimate for new rows" in err
+    assert out.splitlines()[1:] == [
+        f"  demographic_parity: {value:.4g} on the training rows, about {gap.estimate:.3g} on new rows (standard error "
+        f"{gap.standard_error:.2g}); kappa is 0.01",
+        f"  accuracy: {fitted.score(X, Y):.4f} on the training rows; always predicting the more frequent class has "
+        f"{max(Y.mean(), 1 - Y.mean()):.4f}",
+    ]
+
+
+def test_the_words_of_a_head_and_of_its_folds(capfd):
+    costly(FairHeadClassifier(LogisticRegression(), RateParityClassifier(kappa=0.01), cv=2, random_state=0, verbose=1))
+    out, err = capfd.readouterr()
+    assert "models of the folds" in err
+    assert "demographic_parity" in err
+    assert out.startswith("RateParityClassifier: optimal")

@@ -1,0 +1,116 @@
+"""Whoever forgets ``sensitive_features`` under a bound is warned, and no model claims to be fair."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from fairconstrained import (
+    AUCFairClassifier,
+    AUCFairClassifierCV,
+    CertifiedFairClassifier,
+    CorrelationPenaltyClassifier,
+    FairBoostingClassifier,
+    FairBoostingRegressor,
+    FairHeadClassifier,
+    FairHeadRegressor,
+    FairnessPathCV,
+    FairRanker,
+    GroupLossClassifier,
+    GroupLossRegressor,
+    LossParityClassifier,
+    MinorityRateClassifier,
+    PairwiseParityClassifier,
+    ParityPairClassifier,
+    PartialParityClassifier,
+    PartialParityClassifierCV,
+    PartialParityRegressor,
+    RateParityClassifier,
+    RegularizedParityClassifier,
+    fairness_path,
+    fairness_report,
+)
+from fairconstrained.exceptions import FairnessWarning
+from fairconstrained.postprocessing import GroupThresholdClassifier, ScoreShiftPostprocessor
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 2))
+Y = (X[:, 0] + RNG.normal(size=200) > 0).astype(int)
+QID = np.repeat(np.arange(20), 10)
+NETWORK = LossParityClassifier(kappa=0.1, hidden_layer_sizes=(4,), max_epochs=2, random_state=0)
+STREAM = AUCFairClassifier(kappa=0.1, surrogate="quadratic", objective="auc")
+
+ESTIMATORS = [
+    AUCFairClassifier(kappa=0.1),
+    AUCFairClassifierCV(kappas=[None, 0.1], cv=2),
+    CorrelationPenaltyClassifier(),
+    FairBoostingClassifier(kappa=0.1, n_estimators=3),
+    FairBoostingRegressor(kappa=0.1, n_estimators=3),
+    FairHeadClassifier(LogisticRegression(), RateParityClassifier(kappa=0.1), cv=2, random_state=0),
+    FairHeadRegressor(LinearRegression(), PartialParityRegressor(kappa=0.1), cv=2, random_state=0),
+    GroupLossClassifier(kappa=0.5),
+    GroupLossClassifier(kappa="minimax"),
+    GroupLossRegressor(kappa=0.5),
+    GroupThresholdClassifier(LogisticRegression(), cv=2, random_state=0),
+    MinorityRateClassifier(),
+    NETWORK,
+    PairwiseParityClassifier(),
+    ParityPairClassifier(),
+    PartialParityClassifier(kappa=0.1),
+    PartialParityClassifierCV(cv=2),
+    PartialParityRegressor(kappa=0.1),
+    RateParityClassifier(kappa=0.1),
+    RateParityClassifier(kappa=0.1, promise="new_rows"),
+    RegularizedParityClassifier(max_iter=5),
+    ScoreShiftPostprocessor(LogisticRegression()),
+]
+
+
+@pytest.mark.parametrize("model", ESTIMATORS, ids=str)
+def test_every_estimator_says_that_it_is_unconstrained(model):
+    with pytest.warns(FairnessWarning, match=r"only one group|single group"):
+        model.fit(X, Y)
+    assert model.status_ == "unconstrained"
+    assert model.constraint_values_ == {}
+
+
+def test_a_ranker():
+    with pytest.warns(FairnessWarning, match="only one group"):
+        assert FairRanker(kappa=0.1).fit(X, Y, qid=QID).status_ == "unconstrained"
+
+
+@pytest.mark.parametrize("model", [NETWORK, STREAM], ids=str)
+def test_streams(model):
+    with pytest.warns(FairnessWarning, match="only one group"):
+        assert clone(model).partial_fit(X, Y, classes=[0, 1]).status_ == "unconstrained"
+
+
+def test_paths():
+    with pytest.warns(FairnessWarning, match="only one group"):
+        path = fairness_path(RateParityClassifier(), X, Y, sensitive_features=None, kappas=[None, 0.1])
+    assert path.table["status"].tolist() == ["optimal", "unconstrained"]
+    with pytest.warns(FairnessWarning, match="only one group"):
+        chosen = FairnessPathCV(RateParityClassifier(), kappas=[0.2, 0.1], cv=2).fit(X, Y)
+    assert chosen.best_estimator_.status_ == "unconstrained"
+
+
+def test_a_certificate_is_not_given():
+    model = CertifiedFairClassifier(RateParityClassifier(), kappa=0.1, metric="independence_gap", random_state=0)
+    with pytest.warns(FairnessWarning, match="only one group"):
+        assert model.fit(X, Y).status_ == "uncertified"
+
+
+def test_a_report_of_such_a_model_says_so():
+    with pytest.warns(FairnessWarning, match="only one group"):
+        model = RateParityClassifier(kappa=0.1).fit(X, Y)
+    groups = np.repeat(["a", "b"], 100)
+    report = fairness_report(
+        Y, model.decision_function(X), sensitive_features=groups, model=model, n_resamples=0
+    ).to_html()
+    assert "the model has no bound (status “unconstrained”)" in report
+
+
+def test_whoever_asks_for_no_bound_is_not_warned():
+    model = RateParityClassifier(kappa=None).fit(X, Y)
+    assert model.status_ == "optimal"
+    assert GroupThresholdClassifier(LogisticRegression(), kappa=None, cv=2).fit(X, Y).status_ == "optimal"
