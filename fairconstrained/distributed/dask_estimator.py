@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -131,6 +132,14 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
             for part, own in zip(parts, groups, strict=True)
         ]
         return da.concatenate(blocks)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Classes of the fitted estimator; only of classifiers."""
+        return self.estimator_.classes_
+
+    def __sklearn_tags__(self) -> Any:
+        return get_tags(self.estimator)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from fairconstrained import FairHeadClassifier, PartialParityClassifier, certify, fairness_path, fairness_report
 from fairconstrained.datasets import make_biased_classification
@@ -48,6 +48,8 @@ def test_a_dataframe_is_fitted_and_predicted_partition_by_partition(client, peop
     model = DaskEstimator(ESTIMATOR, client).fit(frame[NAMES], frame["y"], sensitive_features=frame["sex"])
     assert type(model.estimator_) is PartialParityClassifier
     assert model.estimator_.feature_names_in_.tolist() == NAMES
+    assert is_classifier(model)
+    assert model.classes_.tolist() == ["no", "yes"]
     assert model.estimator_.constraint_values_ == pytest.approx(whole.constraint_values_, abs=1e-12)
     for method, columns in (("predict", ()), ("decision_function", ()), ("predict_proba", (2,))):
         found = getattr(model, method)(frame[NAMES])
