@@ -11,9 +11,9 @@ _FILE = r"(?!\w+:|#)[^)\s\"]+"
 
 
 def without_files(text: str) -> str:
-    """Return Markdown whose pictures and links need no files beside it: an index has none of them."""
+    """Return Markdown whose links need no files beside it, without pictures in files and what they show in italics."""
     text = re.sub(rf"<picture>.*?</picture>|<img\b[^>]*\bsrc=\"{_FILE}\"[^>]*>", "", text, flags=re.DOTALL)
-    text = re.sub(rf"!\[[^\]]*\]\({_FILE}\)", "", text)
+    text = re.sub(rf"!\[[^\]]*\]\({_FILE}\)(\n\n\*[^*]+\*(?=\n\n))?", "", text)
     return re.sub(rf"\[([^\]]*)\]\({_FILE}\)", r"\1", text)
 
 

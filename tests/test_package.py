@@ -25,6 +25,7 @@ def without_files():
     ("text", "expected"),
     [
         ("![Alt text](docs/a.png) b", " b"),
+        ("![a](docs/a.png)\n\n*What it\nshows.*\n\nb *c*", "\n\nb *c*"),
         ("[the guide](docs/guide.md) and `code`", "the guide and `code`"),
         ('<picture>\n<source srcset="docs/b.png">\n<img src="docs/a.png">\n</picture>c', "c"),
         ('<img alt="x" src="docs/a.png" width="9"> d', " d"),
