@@ -39,8 +39,8 @@ def test_every_table_has_an_entry_and_every_entry_a_file():
 def test_every_picture_of_a_page_was_drawn_by_something_that_is_known():
     pictures = {path.name for path in (DOCS / "images").glob("*.png") if not path.stem.endswith("_dark")}
     known = {entry.file for entry in entries()}
-    trees = {"notion_tree.png", "estimator_tree.png"}  # which have no figures
-    assert {name for name in pictures - known if not benchmark_of(name)} == trees
+    without_figures = {"notion_tree.png", "estimator_tree.png"}
+    assert {name for name in pictures - known if not benchmark_of(name)} == without_figures
 
 
 def test_what_is_measured_exists():
