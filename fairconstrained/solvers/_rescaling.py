@@ -215,7 +215,7 @@ class _Plane:
             yield self.at(*self._minimised(np.array([0.0, self.centre]), largest=0.0))
             yield from self.problem.model.one_class_states(self.problem.data)
         if self._spread:
-            points = self._by_cuts(free) if self._cuts_decide else self._by_search(free, least)
+            points = self._by_cuts(free, least) if self._cuts_decide else self._by_search(free, least)
             yield from (self.at(*p) for p in points if self._value(p) < least)
 
     @cached_property
@@ -254,8 +254,8 @@ class _Plane:
             allowed &= constraint.excess(values) <= most
         return cuts, allowed
 
-    def _by_cuts(self, free: np.ndarray) -> Iterator[np.ndarray]:
-        """The best points on the rays of the allowed cuts next to the free optimum."""
+    def _by_cuts(self, free: np.ndarray, least: float) -> Iterator[np.ndarray]:
+        """The best points on the rays of the allowed cuts next to the free optimum, as far as they beat ``least``."""
         cuts, allowed = self._cuts()
         if not self.rescaling.can_shift:
             yield from self._by_multiples(cuts[allowed], free)
@@ -266,8 +266,11 @@ class _Plane:
         for side in (below[::-1], above):
             tried: list[np.ndarray] = []
             for cut in side[:_NEXT].tolist():
-                tried.append(self._on_ray(cut, free))
-                if self._keeps_kappa(tried[-1]):
+                point = self._on_ray(cut, free)
+                if self._value(point) >= least:  # nor is a cut further away better
+                    break
+                tried.append(point)
+                if self._keeps_kappa(point):
                     break
             yield from reversed(tried)  # of two that are as good, the one within kappa comes first
 

@@ -15,6 +15,7 @@ from fairconstrained.models import Coordinates, LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
 from fairconstrained.solvers._directions import pulled_back
+from fairconstrained.views import RowLosses
 
 __all__ = ["Curvatures"]
 
@@ -74,13 +75,19 @@ class Curvatures:
 
         Shares of rows above a fixed threshold have many local optima, and long steps lead past good ones.
         """
-        model = problem.model
-        if not isinstance(model, LinearModel) or problem.domain is not None or not problem.constraints:
-            return False
-        if any(c.counts_rows and not c.n_aux for c in problem.constraints):
-            return False
-        work = problem.data.n_samples * model.n_params**2 / model.n_copies
-        return model.n_params <= _MOST and work <= _WORK
+        is_smooth = not any(c.counts_rows and not c.n_aux for c in problem.constraints)
+        return bool(problem.constraints) and is_smooth and _is_cheap(problem)
+
+    @staticmethod
+    def suits_objective(problem: Problem) -> bool:
+        """Whether there are linear scores of few enough coefficients, and a smooth and convex loss of the rows."""
+        objective = problem.objective
+        return isinstance(objective, RowLosses) and objective.row_loss.is_smooth_and_convex and _is_cheap(problem)
+
+    @property
+    def of_objective(self) -> Coordinates:
+        """Coordinates that suit the objective alone."""
+        return _Rooted(cholesky(self._hessian, lower=True, check_finite=False))
 
     @cached_property
     def _hessian(self) -> np.ndarray:
@@ -110,3 +117,12 @@ class Curvatures:
         root = np.vstack([pulled, of_aux])
         table += _WEIGHT * lagrangian.penalty * (root @ root.T)
         return _Rooted(cholesky(table, lower=True, check_finite=False))
+
+
+def _is_cheap(problem: Problem) -> bool:
+    """Whether there are linear scores, and the Hessian of an objective is worth its price."""
+    model = problem.model
+    if not isinstance(model, LinearModel) or problem.domain is not None:
+        return False
+    work = problem.data.n_samples * model.n_params**2 / model.n_copies
+    return model.n_params <= _MOST and work <= _WORK
