@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -37,7 +37,7 @@ def suits(problem: Problem) -> bool:
     return objective.row_loss.is_smooth_and_convex and model.n_params <= _MOST and is_cheap
 
 
-def fitted_at_once(problem: Problem, parts: Sequence[np.ndarray | None]) -> tuple[list[np.ndarray], int]:
+def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tuple[list[np.ndarray], int]:
     r"""Minimise the objective over one part of the rows after the other, in turns that share products with X.
 
     L-BFGS from zero, in coordinates in which the curvature of the loss at scores of zero is 1. Labels have no part in
@@ -47,7 +47,7 @@ def fitted_at_once(problem: Problem, parts: Sequence[np.ndarray | None]) -> tupl
     ----------
     problem : Problem
         Problem that `suits` accepts; its constraints are left out.
-    parts : sequence of ndarray of int, or None
+    parts : iterable of ndarray of int, or None
         Rows of every part, ascending; None for all rows.
 
     Returns
@@ -62,9 +62,9 @@ def fitted_at_once(problem: Problem, parts: Sequence[np.ndarray | None]) -> tupl
     the curvature at zero bounds that of the logistic loss.
     """
     model, data = cast(LinearModel, problem.model), problem.data
-    losses = _Losses(problem, [_shares(problem, rows) for rows in parts])
-    root = _root(problem)
-    descents = [_Descent(np.zeros(model.n_params)) for _ in parts]
+    shares = [_shares(problem, rows) for rows in parts]
+    losses, root = _Losses(problem, shares), _root(problem)
+    descents = [_Descent(np.zeros(model.n_params)) for _ in shares]
     n_evaluations = 0
     for _ in range(_ROUNDS):
         active = [k for k, descent in enumerate(descents) if not descent.is_finished]
@@ -72,9 +72,10 @@ def fitted_at_once(problem: Problem, parts: Sequence[np.ndarray | None]) -> tupl
             break
         points = np.column_stack([descents[k].trial for k in active])
         params = solve_triangular(root, points, lower=True, trans="T")
-        scores = model.column_scores(_by_copy(params, model.n_copies), data)
-        values, slopes = zip(*(losses.at(k, own) for k, own in zip(active, scores.T, strict=True)), strict=True)
-        gradients = model.gradients(data, np.column_stack(slopes))
+        table = model.column_scores(_by_copy(params, model.n_copies), data)  # the slopes take the place of the scores
+        values = [losses.at(k, own) for k, own in zip(active, table.T, strict=True)]
+        gradients = model.gradients(data, table)
+        del table  # as large as so many columns of X
         for column, k in enumerate(active):
             penalty, pull = model.penalty(params[:, column])
             gradient = solve_triangular(root, gradients[:, column] + pull, lower=True)
@@ -120,11 +121,11 @@ class _Losses:
         self._row_loss, self._y = cast(RowLosses, problem.objective).row_loss, problem.data.y
         self._shares = shares
 
-    def at(self, number: int, scores: np.ndarray) -> tuple[float, np.ndarray]:
-        """The loss of a part at scores of all rows, and its slopes."""
-        shares, at = self._shares[number], torch.from_numpy(np.ascontiguousarray(scores))
-        slopes = of_rows(torch.from_numpy(shares), self._row_loss.slope(at, self._y)).numpy()
-        return float(shares @ self._row_loss.of(at, self._y).numpy()), slopes
+    def at(self, number: int, scores: np.ndarray) -> float:
+        """The loss of a part at scores of all rows, which are overwritten by its slopes."""
+        shares, at = self._shares[number], torch.from_numpy(scores.copy())
+        scores[:] = of_rows(torch.from_numpy(shares), self._row_loss.slope(at, self._y)).numpy()
+        return float(shares @ self._row_loss.of(at, self._y).numpy())
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -185,8 +186,8 @@ def _by_fold(folds: np.ndarray) -> list[np.ndarray]:
 
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
     data, columns, by_fold = problem.data, _linear(problem).score_columns, _by_fold(folds)
-    seen = [np.delete(np.arange(data.n_samples), unseen) for unseen in by_fold]
-    (free, *found), n_evaluations = unconstrained_of_parts(problem, [None, *seen])
+    seen = (np.delete(np.arange(data.n_samples), unseen) for unseen in by_fold)
+    (free, *found), n_evaluations = unconstrained_of_parts(problem, chain([None], seen))
     scores = problem.scores(free)
     curvatures = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
     by_row = curvatures.reshape(len(scores), -1).mean(axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, cast
@@ -200,13 +200,13 @@ def unconstrained(problem: Problem) -> tuple[np.ndarray, int]:
     return found, n_evaluations
 
 
-def unconstrained_of_parts(problem: Problem, parts: Sequence[np.ndarray | None]) -> tuple[list[np.ndarray], int]:
+def unconstrained_of_parts(problem: Problem, parts: Iterable[np.ndarray | None]) -> tuple[list[np.ndarray], int]:
     """Return the parameters for parts of the rows, of which None are all rows, and the number of evaluations.
 
     Parameters
     ----------
     problem : Problem
-    parts : sequence of ndarray of int, or None
+    parts : iterable of ndarray of int, or None
         Rows of every part, ascending.
 
     Returns
