@@ -6,7 +6,7 @@ TORCH := torch==2.13.0
 INTO := install --quiet --disable-pip-version-check
 INSTALL := -m pip $(INTO)
 
-.PHONY: demo test test-all test-min lint docs trial package stale clean
+.PHONY: demo test test-all test-min lint docs docs-check trial package stale clean
 .DELETE_ON_ERROR:
 
 demo: .venv/demo
@@ -33,6 +33,19 @@ lint: .venv/plain
 
 docs: .venv/docs
 	$(BIN)/sphinx-build -j auto -W --keep-going -b html docs docs/_build/html
+
+# Every page in a headless browser, at three widths; needs Chromium or Chrome, and npm for two packages of its own.
+BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome google-chrome-stable,$(shell command -v $(name))))
+
+docs-check: docs
+ifeq ($(BROWSER),)
+	@echo "docs-check is skipped: no Chromium or Chrome is installed"
+else ifeq ($(shell command -v npm),)
+	@echo "docs-check is skipped: npm is not installed"
+else
+	cd docs/check && npm install --no-package-lock --no-audit --no-fund --ignore-scripts
+	node docs/check/check.mjs $(BROWSER) docs/_build/html
+endif
 
 trial: .venv/plain
 	$(BIN)/python -m benchmarks.trial --quick

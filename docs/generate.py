@@ -14,19 +14,74 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import standing
 from sphinx.pycode import ModuleAnalyzer
 
 import fairconstrained
 from fairconstrained.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
+#: Public names of the package by what they are for; all others come last.
+TASKS = {
+    "Linear models and networks": [
+        "PartialParityClassifier",
+        "PartialParityRegressor",
+        "RateParityClassifier",
+        "AUCFairClassifier",
+        "LossParityClassifier",
+        "GroupLossClassifier",
+        "GroupLossRegressor",
+        "FairRanker",
+        "MinorityRateClassifier",
+        "ParityPairClassifier",
+        "NeymanPearsonClassifier",
+    ],
+    "Any model": ["FairHeadClassifier", "FairHeadRegressor", "FairBoostingClassifier", "FairBoostingRegressor"],
+    "Choosing kappa": [
+        "fairness_path",
+        "FairnessPath",
+        "FairnessPathCV",
+        "PartialParityClassifierCV",
+        "AUCFairClassifierCV",
+    ],
+    "Certificates and reports": [
+        "certify",
+        "Certificate",
+        "CertifiedFairClassifier",
+        "gap_interval",
+        "fairness_report",
+        "FairnessReport",
+    ],
+    "Methods to compare with": [
+        "PairwiseParityClassifier",
+        "RegularizedParityClassifier",
+        "CorrelationPenaltyClassifier",
+    ],
+}
+#: Modules by what they are for; all others are for those who extend the package.
+MODULES = {
+    "Train": [
+        "",
+        "estimators",
+        "heads",
+        "postprocessing",
+        "torch",
+        "constraints",
+        "callbacks",
+        "tables",
+        "distributed",
+    ],
+    "Choose, measure, report": ["metrics", "model_selection", "paths", "certification", "reporting", "plotting"],
+    "Data and theory": ["datasets", "groups", "theory", "exceptions"],
+}
 
 
 def write_pages(folder: Path) -> None:
-    """Write ``changelog.inc``, ``metrics.inc`` and ``modules/*.rst``."""
+    """Write ``changelog.inc``, ``metrics.inc``, ``where_we_stand.csv`` and ``modules/*.rst``."""
     (folder / "modules").mkdir(parents=True, exist_ok=True)
     _write(folder / "changelog.inc", _changelog())
     _write(folder / "metrics.inc", _metrics())
+    standing.write(folder / "where_we_stand.csv")
     documented: dict[int, str] = {}
     modules = list(public_modules())
     for module in modules:
@@ -48,13 +103,39 @@ def public_modules() -> Iterator[ModuleType]:
 
 
 def _index(modules: list[ModuleType]) -> str:
-    """A list of the modules with the first paragraph of their docstrings, and a hidden table of contents."""
-    lines = []
+    """Public names by task; then lists of the modules with the first paragraphs of their docstrings."""
+    known = {name for names in TASKS.values() for name in names}
+    others = [
+        name
+        for name in sorted(fairconstrained.__all__, key=str.lower)
+        if callable(getattr(fairconstrained, name)) and name not in known
+    ]
+    parts = [".. currentmodule:: fairconstrained\n\n"]
+    for title, names in {**TASKS, "Also in the package": others}.items():
+        lines = "".join(f"   {name}\n" for name in names)
+        parts.append(f"{_heading(title)}.. autosummary::\n   :nosignatures:\n\n{lines}\n")
+    left = {module.__name__.partition(".")[2]: module for module in modules}
+    for title, names in MODULES.items():
+        parts.append(_module_list(f"Modules: {title.lower()}", [left.pop(name) for name in names if name in left]))
+    parts.append(_module_list("Modules: inside the package", list(left.values())))
+    return "\n".join(parts)
+
+
+def _module_list(title: str, modules: list[ModuleType]) -> str:
+    """Section with a line for every module, and their place in the table of contents."""
+    lines = [_heading(title)]
     for module in modules:
         summary = " ".join((inspect.getdoc(module) or "").split("\n\n")[0].split())
         lines.append(f":doc:`{module.__name__} <generated/modules/{module.__name__}>`\n   {summary}\n")
-    pages = "".join(f"   generated/modules/{module.__name__}\n" for module in modules)
-    return "\n".join(lines) + "\n.. toctree::\n   :hidden:\n\n" + pages
+    names = [module.__name__.partition(".")[2] or module.__name__ for module in modules]
+    pages = "".join(
+        f"   {name} <generated/modules/{module.__name__}>\n" for name, module in zip(names, modules, strict=True)
+    )
+    return "\n".join(lines) + f"\n.. toctree::\n   :caption: {title}\n   :hidden:\n\n{pages}"
+
+
+def _heading(title: str) -> str:
+    return f"{title}\n{'-' * len(title)}\n\n"
 
 
 def _module_page(module: ModuleType, documented: dict[int, str]) -> str:

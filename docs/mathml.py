@@ -16,6 +16,8 @@ _REWRITE = (
 
 def _visit(translator: Any, node: Any) -> None:
     text = node.astext()
+    # words need no backslash before "_", and docutils would show it
+    text = re.sub(r"\\text\{[^}]*\}", lambda words: words[0].replace(r"\_", "_"), text)
     for pattern, replacement in _REWRITE:
         text = pattern.sub(replacement, text)
     translator.math_output, translator.math_options = "mathml", ""

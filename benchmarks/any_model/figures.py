@@ -37,18 +37,18 @@ STYLES = {
     "oxonfair_inferred": ("OxonFair, inferred groups", "#CC79A7", ">", "--"),
     "fairgbm": ("FairGBM", "#000000", "*", "--"),
 }
-RATES = ("demographic_parity", "equal_opportunity", "equalized_odds")
-FIGURES = {"rates": RATES, "scores": tuple(name for name in NOTIONS if name not in RATES)}
+#: Panels beside each other, so that they can be read on a page.
+_COLUMNS = 3
 
 
 def draw_all(results: pd.DataFrame, folder: Path, stem: str) -> list[Path]:
-    """PNGs with a panel for every notion and data set: rates of decisions, and notions of scores."""
+    """A PNG for every notion, with a panel for every data set."""
     table, paths = points(same_height(results)), []
-    for name, notions in FIGURES.items():
-        here = table[table.notion.isin(notions)]
+    for notion in NOTIONS:
+        here = table[table.notion == notion]
         if len(here):
-            paths.append(folder / f"{stem}_{name}.png")
-            _draw(here, notions).savefig(paths[-1], dpi=110)
+            paths.append(folder / f"{stem}_{notion}.png")
+            _draw(here, notion).savefig(paths[-1], dpi=110)
             plt.close()
     return paths
 
@@ -67,19 +67,21 @@ def same_height(results: pd.DataFrame) -> pd.DataFrame:
     return adjusted
 
 
-def _draw(table: pd.DataFrame, notions: Sequence[str]) -> Figure:
+def _draw(table: pd.DataFrame, notion: str) -> Figure:
     cases = [name for name in CASES if name in set(table.data)]
-    rows = [name for name in notions if name in set(table.notion)]
-    size = (2.75 * len(cases) + 0.4, 2.35 * len(rows) + 1.1)
-    figure, axes = plt.subplots(len(rows), len(cases), figsize=size, squeeze=False, layout="constrained")
-    for line, notion in zip(axes, rows, strict=True):
-        for ax, data in zip(line, cases, strict=True):
-            _panel(ax, table[(table.notion == notion) & (table.data == data)], NOTIONS[notion].performance)
-            if ax in axes[0]:
-                ax.set_title(CASES[data].title, fontsize=11)
-        measure = NOTIONS[notion].performance
-        line[0].set_ylabel(f"{NOTIONS[notion].title}\n{'AUC' if measure == 'auc' else 'accuracy'}", fontsize=10)
-    figure.supxlabel("gap on new rows (left is fairer), means over splits with their standard errors", fontsize=10)
+    n_rows, measure = -(-len(cases) // _COLUMNS), NOTIONS[notion].performance
+    size = (9.3, 2.6 * n_rows + 1.6)
+    figure, axes = plt.subplots(n_rows, _COLUMNS, figsize=size, squeeze=False, layout="constrained")
+    for ax, data in zip(axes.flat, cases, strict=False):
+        _panel(ax, table[table.data == data], measure)
+        ax.set_title(CASES[data].title, fontsize=11)
+    for ax in axes.flat[len(cases) :]:
+        ax.set_axis_off()
+    for ax in axes[:, 0]:
+        ax.set_ylabel("AUC" if measure == "auc" else "accuracy", fontsize=10)
+    for ax in axes.flat[max(0, len(cases) - _COLUMNS) :]:
+        ax.set_xlabel("gap on new rows", fontsize=10)
+    figure.suptitle(f"{NOTIONS[notion].title}: left is fairer; means over splits, standard errors", fontsize=11)
     _legend(figure, axes.flat)
     return figure
 
@@ -128,5 +130,5 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
     entries = {}
     for ax in axes:
         entries |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    columns = max(1, int(figure.get_figwidth() // 3.4))
-    figure.legend(entries.values(), entries, loc="outside upper center", ncols=columns, frameon=False, fontsize=9)
+    columns = max(1, int(figure.get_figwidth() // 3.0))
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)

@@ -12,6 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from benchmarks.any_model.data import CASES
@@ -20,6 +21,8 @@ from benchmarks.any_model.notions import NOTIONS
 STYLES = {"before": ("before", "#D55E00"), "default": ("default", "#0072B2"), "promise": ("promise", "#009E73")}
 #: Bound that is shown.
 SHOWN = 0.02
+#: Panels beside each other, so that they can be read on a page.
+_COLUMNS = 3
 #: Larger gaps are drawn as an arrow here.
 _LARGEST = 0.102
 _MARK: dict[str, Any] = {"markersize": 11, "markeredgewidth": 1.6}
@@ -32,18 +35,23 @@ def draw_all(table: pd.DataFrame, folder: Path, stem: str) -> list[Path]:
     cases = [name for name in CASES if name in set(shown.data)]
     if not notions:
         return []
-    size = (2.3 * len(cases) + 1.2, 0.95 * len(notions) + 1.5)
-    figure, axes = plt.subplots(len(notions), len(cases), figsize=size, squeeze=False, layout="constrained")
-    for line, notion in zip(axes, notions, strict=True):
-        for ax, data in zip(line, cases, strict=True):
-            _panel(ax, shown[(shown.notion == notion) & (shown.data == data)])
-            if ax in axes[0]:
-                ax.set_title(CASES[data].title.replace(", 100,000 rows", ""), fontsize=11)
-            if ax not in axes[-1]:
-                ax.tick_params(labelbottom=False)
-        line[0].set_ylabel(NOTIONS[notion].title.replace(", ", ",\n"), fontsize=9, rotation=0, ha="right", va="center")
+    blocks = [cases[start : start + _COLUMNS] for start in range(0, len(cases), _COLUMNS)]
+    figure = plt.figure(figsize=(9.3, len(blocks) * (0.85 * len(notions) + 0.4) + 1.2), layout="constrained")
+    for block, part in zip(blocks, figure.subfigures(len(blocks), 1, squeeze=False).flat, strict=True):
+        axes = part.subplots(len(notions), _COLUMNS, squeeze=False)
+        for line, notion in zip(axes, notions, strict=True):
+            for ax, data in zip(line, block, strict=False):
+                _panel(ax, shown[(shown.notion == notion) & (shown.data == data)])
+                if ax in axes[0]:
+                    ax.set_title(CASES[data].title.replace(", 100,000 rows", ""), fontsize=11)
+                if ax not in axes[-1]:
+                    ax.tick_params(labelbottom=False)
+            for ax in line[len(block) :]:
+                ax.set_axis_off()
+            name = NOTIONS[notion].title.replace(", ", ",\n")
+            line[0].set_ylabel(name, fontsize=9, rotation=0, ha="right", va="center")
     figure.supxlabel(f"gap; the bound is {SHOWN:g}. Mean over the splits", fontsize=10)
-    _legend(axes[0, 0])
+    _legend(figure)
     path = folder / f"{stem}.png"
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -64,8 +72,7 @@ def _panel(ax: Axes, table: pd.DataFrame) -> None:
             ax.plot([min(float(floor), _LARGEST)], [place], "|", color="black", **_MARK, zorder=5)
 
 
-def _legend(ax: Axes) -> None:
-    figure = ax.get_figure()
+def _legend(figure: Figure) -> None:
     entries = [Line2D([], [], color=color, marker="o", label=label) for label, color in STYLES.values()]
     grey: dict[str, Any] = {"color": "#555555", "linestyle": "none"}
     entries += [
@@ -73,4 +80,4 @@ def _legend(ax: Axes) -> None:
         Line2D([], [], marker="o", label="new rows (arrow: beyond the panel)", **grey),
         Line2D([], [], marker="|", color="black", linestyle="none", label="explained by sampling alone", **_MARK),
     ]  # fmt: skip
-    figure.legend(handles=entries, loc="outside upper center", ncols=3, frameon=False, fontsize=9)  # type: ignore
+    figure.legend(handles=entries, loc="outside upper center", ncols=3, frameon=False, fontsize=9)

@@ -33,18 +33,18 @@ _POINTS = 6.0
 
 
 def draw_all(tables: dict[str, pd.DataFrame], folder: Path, stem: str) -> list[Path]:
-    """PNG with two panels for every data set, from the tables."""
+    """PNG with a line of two panels for every data set, from the tables."""
     values, compared = tables["values"], tables["compared"]
     cases = [name for name in CASES if name in set(values.data)]
     notions = [name for name in ENTRIES if name in set(values.notion)]
-    size = (3.0 * len(cases) + 1.6, 0.42 * len(notions) * 2 + 2.0)
-    figure, axes = plt.subplots(2, len(cases), figsize=size, squeeze=False, layout="constrained", sharey=True)
-    for data, (above, below) in zip(cases, axes.T, strict=True):
-        above.set_title(CASES[data].title.replace(", raw", ""), fontsize=11)
-        _values(above, values[values.data == data], notions)
-        _accuracies(below, compared[compared.data == data], notions)
+    size = (9.6, 0.36 * len(notions) * len(cases) + 2.0)
+    figure, axes = plt.subplots(len(cases), 2, figsize=size, squeeze=False, layout="constrained", sharey=True)
+    for data, (left, right) in zip(cases, axes, strict=True):
+        left.set_title(CASES[data].title.replace(", raw", ""), fontsize=11, loc="left")
+        _values(left, values[values.data == data], notions)
+        _accuracies(right, compared[compared.data == data], notions)
     for ax in axes[:, 0]:
-        ax.set_yticks(range(len(notions)), [ENTRIES[name].title for name in notions], fontsize=8)
+        ax.set_yticks(range(len(notions)), [ENTRIES[name].title for name in notions], fontsize=9)
         ax.set_ylim(len(notions) - 0.5, -0.5)
     _legend(figure)
     path = folder / f"{stem}.png"
@@ -97,4 +97,4 @@ def _legend(figure: Figure) -> None:
         Line2D([], [], markerfacecolor="white", label="training rows", **grey),
         Line2D([], [], label="new rows (arrow: beyond the panel)", **grey),
     ]
-    figure.legend(handles=entries, loc="outside upper center", ncols=5, frameon=False, fontsize=9)
+    figure.legend(handles=entries, loc="outside upper center", ncols=3, frameon=False, fontsize=9)

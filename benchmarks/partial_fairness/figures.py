@@ -61,6 +61,18 @@ def panels(n_rows: int, n_columns: int, height: float = 3.1) -> tuple[Figure, np
     return figure, axes
 
 
+def columns(n_cases: int, n_rows: int, height: float) -> tuple[Figure, list[np.ndarray]]:
+    """A figure with a column of axes for every case, three beside each other, so that they can be read on a page."""
+    n_blocks, width = -(-n_cases // 3), min(3, n_cases)
+    figure, axes = panels(n_blocks * n_rows, width, height)
+    figure.set_figwidth(3.1 * width)
+    found = [axes[n_rows * block : n_rows * (block + 1), place] for block in range(n_blocks) for place in range(width)]
+    for column in found[n_cases:]:
+        for ax in column:
+            ax.set_axis_off()
+    return figure, found[:n_cases]
+
+
 def one_legend(figure: Figure, axes: Iterable[Axes]) -> None:
     """One legend below the figure in place of those of the axes; an entry for each label."""
     entries: dict[str, Any] = {}
@@ -192,8 +204,8 @@ def draw_densities(results: pd.DataFrame, notion: str) -> Figure:
     """
     rows = results[(results.experiment == "scores") & (results.notion == notion)]
     rows = of_form(rows, notion == "pDP")
-    figure, axes = panels(len(CASES), 4, 2.3)
-    for line, (data, case) in zip(axes, CASES.items(), strict=True):
+    figure, axes = panels(2 * len(CASES), 2, 2.3)
+    for line, (data, case) in zip(axes.reshape(-1, 4), CASES.items(), strict=True):
         for ax, (kappa, name) in zip(line, shown_kappas(data, notion).items(), strict=True):
             found = rows[(rows.data == data) & (rows.parameter == kappa)]
             if found.empty:

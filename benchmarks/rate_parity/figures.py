@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import NullFormatter
 
-from benchmarks.partial_fairness.figures import one_legend, panels
+from benchmarks.partial_fairness.figures import columns, one_legend, panels
 from benchmarks.rate_parity.convergence import VIOLATION
 from benchmarks.rate_parity.parameters import LINEAR
 from fairconstrained.plotting import ParetoFrontDisplay
@@ -45,9 +45,8 @@ def draw_all(folder: Path, stem: str) -> list[Path]:
 def draw_way(way: pd.DataFrame) -> plt.Figure:
     """Figures 1 and 2 of the paper: a column for a problem, lines for loss, violation and near-stationarity."""
     cases = list(way.groupby(["data", "constraint"], sort=False))
-    figure, axes = panels(len(_QUANTITIES), len(cases), 2.1)
-    figure.set_figwidth(2.6 * len(cases))
-    for column, ((data, constraint), case) in zip(axes.T, cases, strict=True):
+    figure, axes = columns(len(cases), len(_QUANTITIES), 2.1)
+    for column, ((data, constraint), case) in zip(axes, cases, strict=True):
         best = case[case.violation <= VIOLATION].objective.min()
         for color, method in zip(_COLORS, LINEAR, strict=False):
             run = case[case.method == method]
@@ -61,9 +60,10 @@ def draw_way(way: pd.DataFrame) -> plt.Figure:
             ax.set_ylim(bottom=floor)
         column[0].set_title(f"{data}, {constraint.replace('_', ' ')}", fontsize=9)
         column[-1].set_xlabel("seconds")
-    for ax, label in zip(axes[:, 0], _QUANTITIES.values(), strict=True):
-        ax.set_ylabel(label)
-    one_legend(figure, axes.flat)
+    for column in axes[::3]:
+        for ax, label in zip(column, _QUANTITIES.values(), strict=True):
+            ax.set_ylabel(label)
+    one_legend(figure, np.concatenate(axes))
     return figure
 
 
@@ -104,10 +104,10 @@ def draw_epochs(epochs: pd.DataFrame) -> plt.Figure:
 
     A method that a message stopped on some splits ends where the last split does.
     """
-    figure, axes = panels(2, 4, 2.3)
+    figure, axes = panels(4, 2, 2.3)
     epochs = epochs.dropna(subset="epoch")
     colors = dict(zip(dict.fromkeys(epochs.method), _COLORS, strict=False))
-    for line, (bound, runs) in zip(axes, epochs.groupby("bound", sort=False), strict=True):
+    for line, (bound, runs) in zip(axes.reshape(2, 4), epochs.groupby("bound", sort=False), strict=True):
         values = {"log loss": "log_loss", f"{bound} excess": f"{bound}_excess"}
         panels_of = [(part, label, name) for label, name in values.items() for part in ("train", "test")]
         for ax, (part, label, name) in zip(line, panels_of, strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from benchmarks.partial_fairness.figures import one_legend, panels
+from benchmarks.partial_fairness.figures import columns, one_legend, panels
 from benchmarks.weakly_convex.convergence import VIOLATION
 from benchmarks.weakly_convex.parameters import PARAMETERS
 
@@ -45,9 +45,8 @@ def draw_all(folder: Path, stem: str) -> list[Path]:
 def draw_way(way: pd.DataFrame, against: str) -> plt.Figure:
     """Figures 1 and 2 of the paper: a column for a problem, objective above constraint."""
     cases = list(way.groupby("problem", sort=False))
-    figure, axes = panels(2, len(cases), 2.3)
-    figure.set_figwidth(2.7 * len(cases))
-    for column, (name, case) in zip(axes.T, cases, strict=True):
+    figure, axes = columns(len(cases), 2, 2.3)
+    for column, (name, case) in zip(axes, cases, strict=True):
         best = case[case.constraint <= VIOLATION].objective.min()
         for color, method in zip(_COLORS, PARAMETERS, strict=True):
             run = case[case.method == method]
@@ -66,9 +65,10 @@ def draw_way(way: pd.DataFrame, against: str) -> plt.Figure:
             ax.set_xlim(left=0)
         column[0].set_title(name, fontsize=9)
         column[1].set_xlabel("data passes" if against == "passes" else "seconds of CPU")
-    axes[0, 0].set_ylabel("|objective - best|")
-    axes[1, 0].set_ylabel("constraint")
-    one_legend(figure, axes.flat)
+    for column in axes[::3]:
+        column[0].set_ylabel("|objective - best|")
+        column[1].set_ylabel("constraint")
+    one_legend(figure, np.concatenate(axes))
     return figure
 
 

@@ -40,7 +40,8 @@ class BoundConstraint(Exact):
 
     def renamed(self, name: str) -> Self:
         """Return the constraint under the name that the user gave it."""
-        return self if name == self.name else replace(self, name=name)  # type: ignore[type-var]  # all bound constraints are dataclasses
+        # all bound constraints are dataclasses
+        return self if name == self.name else replace(self, name=name)  # type: ignore[type-var]
 
     def with_kappa(self, kappa: float) -> Self:
         """Return the constraint with another bound."""

@@ -232,6 +232,6 @@ def _against_others(rows: GroupedRows, protected: Hashable) -> GroupedRows:
     code = protected_code(rows.labels, protected)
     others = [label for label in rows.labels if label != protected]
     if len(others) > 1:
-        words = f"({', '.join(map(str, protected))})" if isinstance(protected, tuple) else f"{protected}"
+        words = f"({' & '.join(map(str, protected))})" if isinstance(protected, tuple) else f"{protected}"
         others = [f"not {words}"]
     return replace(rows, groups=Groups((rows.codes != code).astype(rows.codes.dtype), (protected, *others)))

@@ -14,8 +14,8 @@ __all__ = ["group_name", "interval_name", "largest_group", "pieces_of"]
 
 
 def group_name(label: Hashable) -> str:
-    """Words for a group: the values of several sensitive features are joined by commas."""
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    """Words for a group; the values of several sensitive features are joined: "25-60 & married"."""
+    return " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def interval_name(pieces: np.ndarray) -> str:

@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import numpy as np
 
 from fairconstrained.plotting import ParetoFrontDisplay, ScoreCurveDisplay, ScoreDensityDisplay
-from fairconstrained.plotting.group_names import group_name
 from fairconstrained.plotting.style import COLORS, require_matplotlib
 from fairconstrained.reporting._html import Html, tag
 from fairconstrained.reporting._names import isolated, printable
@@ -92,7 +91,7 @@ def _largest(rows: ReportRows) -> tuple[ShownRows, list[str]]:
     codes = np.sort(np.argsort(-rows.sizes, kind="stable")[:MOST_GROUPS])
     names: dict[int, str] = {}
     for code in codes.tolist():
-        name = _short(group_name(rows.grouped.labels[code]))
+        name = _short(rows.names.plain(rows.grouped.labels[code]))
         names[code] = name if name not in names.values() else f"{name} ({code})"
     names = {code: isolated(name) for code, name in names.items()}
     return rows.among(codes, names), list(names.values())

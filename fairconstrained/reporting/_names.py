@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from fairconstrained.plotting.group_names import group_name
 
-__all__ = ["group_words", "isolated", "printable"]
+__all__ = ["GroupNames", "isolated", "printable"]
 
 #: Characters that neither HTML nor UTF-8 has, control characters and halves of surrogate pairs, and those that turn the
 #: direction of the text that follows them (embeddings, overrides, isolates without an end).
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066\u2067]")
+#: Values that are words, and words that say nothing without their column.
+_WORD = re.compile(r"[^\W\d_][^\d_]*")
+_VAGUE = {"other", "others", "rest", "yes", "no", "true", "false", "none", "nan", "unknown", "missing", "high", "low"}
 _ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 #: Directions of Unicode that are not from left to right.
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
@@ -31,6 +35,37 @@ def isolated(name: Any) -> str:
     return f"{_ISOLATE}{words}{_END}" if turns else words
 
 
-def group_words(label: Hashable) -> str:
-    """The name of a group for a sentence."""
-    return isolated(group_name(label))
+class GroupNames:
+    """Names of groups that stand without the table's headings, such as "age 25-60 & married".
+
+    A value of one of several columns has the name of its column before it, unless it is a word that no other column
+    has.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Names of the sensitive features.
+    labels : sequence
+        Groups; of several columns, tuples of their values.
+    """
+
+    def __init__(self, columns: Sequence[Any], labels: Sequence[Hashable]) -> None:
+        self._columns = list(columns)
+        values = [set(map(str, column)) for column in zip(*labels, strict=True)] if len(self._columns) > 1 else []
+        counts = Counter(value for column in values for value in column)
+        self._ambiguous = {value for value, count in counts.items() if count > 1}
+
+    def plain(self, label: Hashable) -> str:
+        """Return the name as it is, for a figure."""
+        if not isinstance(label, tuple) or len(self._columns) != len(label):
+            return group_name(label)
+        return group_name(tuple(map(self._value, self._columns, label)))
+
+    def words(self, label: Hashable) -> str:
+        """Return the name for a sentence."""
+        return isolated(self.plain(label))
+
+    def _value(self, column: Any, value: Any) -> str:
+        words = str(value)
+        tells = _WORD.fullmatch(words) and words.casefold() not in _VAGUE and words not in self._ambiguous
+        return words if tells else f"{column} {words}"

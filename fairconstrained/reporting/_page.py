@@ -16,7 +16,7 @@ from fairconstrained.metrics import find_metric, metric_names
 from fairconstrained.reporting._figures import path_figure, score_figures
 from fairconstrained.reporting._html import Cell, Html, folded, joined, table, tag, template
 from fairconstrained.reporting._measures import MEASURES
-from fairconstrained.reporting._names import group_words, isolated
+from fairconstrained.reporting._names import GroupNames, isolated
 from fairconstrained.reporting._words import FORMS, PRICE_WORDS, bound_sentences, listed, remark_sentences
 from fairconstrained.version import __version__
 
@@ -45,9 +45,8 @@ def page(report: FairnessReport) -> Html:
         if rows.classes
         else f"A positive decision is “{isolated(rows.labels[1])}”."
     )
-    facts = (
-        f"{rows.n_samples:,} rows in {rows.grouped.n_groups:,} groups: {listed(list(rows.grouped.labels))}. {decisions}"
-    )
+    groups = f"{rows.grouped.n_groups:,} groups: {listed(list(rows.grouped.labels), rows.names)}"
+    facts = f"{rows.n_samples:,} rows in {groups}. {decisions}"
     sections = [
         _verdict(report),
         _groups(report),
@@ -107,13 +106,13 @@ def _groups(report: FairnessReport) -> Html:
     )
 
 
-def _table_of(frame: pd.DataFrame, codes: np.ndarray, caption: str) -> Html:
+def _table_of(frame: pd.DataFrame, names: GroupNames, codes: np.ndarray, caption: str) -> Html:
     """Some groups, and the row of all rows."""
     headings = [Cell(tag("span", MEASURES[name].title, title=MEASURES[name].words)) for name in frame.columns]
     forms = [MEASURES[name].form for name in frame.columns]
     part = frame.iloc[[*codes, -1]]
     lines = [
-        [Cell(group_words(label)), *map(_value, values, forms)]
+        [Cell(names.words(label)), *map(_value, values, forms)]
         for label, values in zip(part.index, part.itertuples(index=False), strict=True)
     ]
     return table(caption, [Cell("group"), *headings], lines[:-1], lines[-1:])
@@ -130,7 +129,8 @@ def _first_groups(report: FairnessReport) -> np.ndarray:
 def _of_class(report: FairnessReport, label: Any) -> Html:
     """One of several classes against all others, to unfold."""
     caption = f"The class “{isolated(label)}” against all others"
-    return folded(caption, _table_of(report.class_tables[label], _first_groups(report), f"{caption}."))
+    of = partial(_table_of, report.class_tables[label], report.rows.names)
+    return folded(caption, of(_first_groups(report), f"{caption}."))
 
 
 def _group_tables(report: FairnessReport) -> list[Html]:
@@ -139,7 +139,7 @@ def _group_tables(report: FairnessReport) -> list[Html]:
         "How the decisions and scores fare in each group, and in all rows together.",
         len(report.rows.sizes),
     )
-    of, first = partial(_table_of, report.table), _first_groups(report)
+    of, first = partial(_table_of, report.table, report.rows.names), _first_groups(report)
     if len(first) == n_groups:
         return [of(first, caption)]
     shown = of(

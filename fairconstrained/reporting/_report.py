@@ -20,7 +20,7 @@ from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import class_tables, group_table
 from fairconstrained.reporting._metric_frame import metric_frame
 from fairconstrained.reporting._model import Bound, answers_of, bounds_of, check_fitted, outcome_of, words_for
-from fairconstrained.reporting._names import group_words, printable
+from fairconstrained.reporting._names import printable
 from fairconstrained.reporting._page import page
 from fairconstrained.reporting._resamples import Resampling
 from fairconstrained.reporting._rows import ReportRows
@@ -355,14 +355,13 @@ class FairnessReport:
     def __str__(self) -> str:
         with pd.option_context("display.width", 160, "display.max_columns", None, "display.precision", 4):
             numbers = self.gaps.filter(items=["value", "class", *["lower", "upper"] * bool(self.n_resamples)])
-            by_class = [f"{label}:\n{_named(table)}" for label, table in self.class_tables.items()]
-            tables = [str(_named(self.table)), *map(printable, by_class), str(numbers)]
+            by_class = [f"{label}:\n{self._named(table)}" for label, table in self.class_tables.items()]
+            tables = [str(self._named(self.table)), *map(printable, by_class), str(numbers)]
         certificates = [printable(str(certificate)) for certificate in self.certificates]
         parts = [printable(self.title), "\n".join(self.verdict), *tables, *certificates]
         parts.append("\n".join(remark_sentences(self)))
         return "\n\n".join(part for part in parts if part)
 
-
-def _named(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with words for the groups."""
-    return table.set_axis([group_words(label) for label in table.index]).rename_axis("group")
+    def _named(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with words for the groups."""
+        return table.set_axis([self.rows.names.words(label) for label in table.index]).rename_axis("group")

@@ -22,6 +22,7 @@ from fairconstrained.metrics.validation import (
     check_threshold,
 )
 from fairconstrained.reporting._encoding import decided, encoded
+from fairconstrained.reporting._names import GroupNames
 
 __all__ = ["ReportRows", "ShownRows"]
 
@@ -108,6 +109,11 @@ class ReportRows:
             **answers._replace(labels=labels or answers.labels)._asdict(),
         )
         return rows if pos_label is None or not rows.classes else rows.by_class[pos_label]
+
+    @cached_property
+    def names(self) -> GroupNames:
+        """Words for the groups."""
+        return GroupNames(self.sensitive_features.columns.to_list(), self.grouped.labels)
 
     @cached_property
     def by_class(self) -> dict[Any, Self]:

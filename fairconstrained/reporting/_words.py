@@ -12,7 +12,7 @@ from fairconstrained.metrics import PercentileIntervals, partial_statistical_par
 from fairconstrained.plotting.group_names import interval_name, pieces_of
 from fairconstrained.reporting._measures import MEASURES
 from fairconstrained.reporting._model import Bound
-from fairconstrained.reporting._names import group_words, isolated
+from fairconstrained.reporting._names import GroupNames, isolated
 from fairconstrained.reporting._rows import ReportRows
 from fairconstrained.version import __version__
 
@@ -74,7 +74,7 @@ class Contrast(NamedTuple):
         """First of the two values less the second."""
         return self.values[0] - self.values[1]
 
-    def words(self, gaps: pd.DataFrame, level: float, explain: bool) -> str:
+    def words(self, gaps: pd.DataFrame, level: float, names: GroupNames, explain: bool) -> str:
         """One sentence, with the interval of the gap where there is one."""
         measure = MEASURES[self.measure]
         high, low = (FORMS[measure.form](value) for value in self.values)
@@ -86,7 +86,7 @@ class Contrast(NamedTuple):
         if self.high == self.low:
             return f"{name}: {high} for all groups."
         return (
-            f"{name}: {high} for {group_words(self.high)}, {low} for {group_words(self.low)}, {apart} apart{between}."
+            f"{name}: {high} for {names.words(self.high)}, {low} for {names.words(self.low)}, {apart} apart{between}."
         )
 
     def _interval(self, gaps: pd.DataFrame, level: float, scale: float) -> str:
@@ -128,13 +128,15 @@ def verdict_of(report: FairnessReport) -> Verdict:
     # decisions and scores are the model's doing, unlike the labels; shares can be compared with each other
     order = {"rate": 0, "number": 1}
     contrasts.sort(key=lambda c: (c.measure == "base_rate", order[MEASURES[c.measure].form], -c.difference))
-    sentences = [c.words(report.gaps, report.level, explain=number == 0) for number, c in enumerate(contrasts)]
+    sentences = [
+        c.words(report.gaps, report.level, rows.names, explain=number == 0) for number, c in enumerate(contrasts)
+    ]
     last = sum(c.measure != "base_rate" for c in contrasts)
     of_scores = _score_sentences(rows, kept)
     sentences = sentences[:last] + [sentence for sentence, _ in of_scores] + sentences[last:]
     if kept.size < rows.grouped.n_groups:
         left_out = [rows.grouped.labels[code] for code in np.flatnonzero(rows.sizes < _FEW)]
-        sentences.append(f"Left out here, for fewer than {_FEW} rows: {listed(left_out)}.")
+        sentences.append(f"Left out here, for fewer than {_FEW} rows: {listed(left_out, rows.names)}.")
     named = [c.codes for c in contrasts] + [codes for _, codes in of_scores]
     return Verdict(sentences, np.unique(np.array(named, dtype=int)))
 
@@ -165,12 +167,12 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
 def remark_sentences(report: FairnessReport) -> list[str]:
     """Warn the reader of empty cells, groups of few rows, and decisions of another origin."""
     rows, table, gaps = report.rows, report.table, report.gaps
-    sentences = _empty_cells(table)
+    sentences = _empty_cells(table, rows.names)
     for label, of_class in report.class_tables.items():
-        sentences += [f"Class “{isolated(label)}”: {sentence}" for sentence in _empty_cells(of_class)]
+        sentences += [f"Class “{isolated(label)}”: {sentence}" for sentence in _empty_cells(of_class, rows.names)]
     few = [label for label, size in zip(rows.grouped.labels, rows.sizes, strict=True) if size < _FEW]
     if few:
-        sentences.append(f"Fewer than {_FEW} rows, so hardly more than anecdotes: {listed(few)}.")
+        sentences.append(f"Fewer than {_FEW} rows, so hardly more than anecdotes: {listed(few, rows.names)}.")
     if gaps["value"].isna().any():
         sentences.append(
             f"{int(gaps['value'].isna().sum())} of {len(gaps)} gaps are not defined, as a group has no rows of a kind "
@@ -178,7 +180,7 @@ def remark_sentences(report: FairnessReport) -> list[str]:
         )
     unknown = gaps["gap"][gaps["value"].notna() & gaps["lower"].isna()].to_list() if report.n_resamples else []
     if unknown:
-        sentences.append(f"No interval, as a cell is empty in too many resamples: {listed(unknown)}.")
+        sentences.append(f"No interval, as a cell is empty in too many resamples: {listed(unknown, rows.names)}.")
     differing = (
         0 if rows.decisions_of_scores is None else int(np.count_nonzero(rows.decisions_of_scores != rows.y_pred))
     )
@@ -188,14 +190,15 @@ def remark_sentences(report: FairnessReport) -> list[str]:
     return sentences
 
 
-def _empty_cells(table: pd.DataFrame) -> list[str]:
+def _empty_cells(table: pd.DataFrame, names: GroupNames) -> list[str]:
     """Say which columns are not defined for which groups."""
     sentences = []
     for name in table.columns:
         empty = table.index[:-1][table[name].isna().to_numpy()[:-1]]
         if len(empty):
+            groups = listed(list(empty), names)
             sentences.append(
-                f"{_capital(MEASURES[name].title)} is not defined for {listed(list(empty))}: no {MEASURES[name].needs}."
+                f"{_capital(MEASURES[name].title)} is not defined for {groups}: no {MEASURES[name].needs}."
             )
     return sentences
 
@@ -250,16 +253,16 @@ def interval_words(rows: ReportRows) -> str:
     if all(np.array_equal(pieces[0], other) for other in pieces):
         return interval_name(pieces[0])
     each = [
-        f"{interval_name(own)} of {group_words(label)}"
+        f"{interval_name(own)} of {rows.names.words(label)}"
         for own, label in zip(pieces, labels[:_MOST_NAMES], strict=False)
     ]
     left_out = len(labels) - len(each)
     return "; ".join(each) + (f"; others of {left_out:,} more" if left_out else "")
 
 
-def listed(labels: list[Any]) -> str:
+def listed(labels: list[Any], names: GroupNames) -> str:
     """Names of groups, the first few of many."""
-    named = ", ".join(group_words(label) for label in labels[:_MOST_NAMES])
+    named = ", ".join(names.words(label) for label in labels[:_MOST_NAMES])
     return named if len(labels) <= _MOST_NAMES else f"{named} and {len(labels) - _MOST_NAMES:,} more"
 
 
@@ -318,7 +321,7 @@ def _score_sentences(rows: ReportRows, kept: np.ndarray) -> list[tuple[str, tupl
             continue
         of_these, those_of = ("of the rows there, ", "those of ") if is_part else ("", "")
         (first, most), (second, least) = (
-            (group_words(rows.grouped.labels[kept[place]]), 100 * share[place]) for place in (high, low)
+            (rows.names.words(rows.grouped.labels[kept[place]]), 100 * share[place]) for place in (high, low)
         )
         words = (
             f"Scores{within}: {of_these}{most:.1f}% of {those_of}{first} and {least:.1f}% of {those_of}{second} are "

@@ -129,7 +129,7 @@ def test_several_features_make_named_groups(labelled):
     display = SubsetRocDisplay.from_predictions(
         label, score, sensitive_features=two, metric="group_auc", protected=("a", "x")
     )
-    assert display.curves[0].name == "a, x over not (a, x)"
+    assert display.curves[0].name == "a & x over not (a & x)"
 
 
 def test_the_legend_lies_within_the_figure():

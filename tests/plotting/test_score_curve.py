@@ -112,8 +112,8 @@ def test_several_features_make_named_groups(scores):
     score, groups = scores
     two = np.column_stack([groups, np.where(np.arange(600) % 2, "x", "y")])
     display = ScoreCurveDisplay.from_predictions(score, sensitive_features=two, reference=("a", "x"))
-    assert display.ax_.get_xlabel() == "share of group a, x above the threshold"
-    assert texts(display.ax_)[0] == "a, y"
+    assert display.ax_.get_xlabel() == "share of group a & x above the threshold"
+    assert texts(display.ax_)[0] == "a & y"
 
 
 def test_several_models_share_axes(scores):

@@ -164,7 +164,7 @@ def test_several_columns_make_combinations():
     report = make(sensitive_features=table.astype(str), interval=(0, 0.5))
     assert report.table.index.tolist() == [("f", "False"), ("f", "True"), ("m", "False"), ("m", "True"), "overall"]
     assert "by sex and old" in report.settings["Rows"]
-    assert "f, True" in report.to_html()
+    assert "f &amp; old True" in report.to_html()
 
 
 def test_an_empty_cell_is_nan_and_said(rows):

@@ -1,0 +1,19 @@
+// What Sphinx and the theme leave out for readers who use the keyboard or a screen reader.
+document.addEventListener("DOMContentLoaded", () => {
+  // Buttons that unfold a part of the contents have no name: give them that of the link beside them.
+  for (const summary of document.querySelectorAll("nav summary")) {
+    const link = summary.closest("li")?.querySelector("a");
+    if (link && !summary.textContent.trim()) summary.setAttribute("aria-label", `Pages of ${link.textContent.trim()}`);
+  }
+  // The roles of references in docstrings are deprecated.
+  for (const element of document.querySelectorAll(".citation, .citation-list")) element.removeAttribute("role");
+  // The keyboard has to reach formulas that scroll.
+  const reach = () => {
+    for (const formula of document.querySelectorAll('math[display="block"]')) {
+      if (formula.scrollWidth > formula.clientWidth) formula.setAttribute("tabindex", "0");
+      else formula.removeAttribute("tabindex");
+    }
+  };
+  reach();
+  window.addEventListener("resize", reach);
+});
