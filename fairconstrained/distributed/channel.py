@@ -12,11 +12,11 @@ import torch.distributed as dist
 
 from fairconstrained.distributed.errors import ProcessLost
 
-__all__ = ["Channel"]
+__all__ = ["FIRST", "Channel"]
 
 
 #: Bytes of the first part of every message, which small ones fit into: waiting takes longer than sending them.
-_FIRST = 2**14
+FIRST = 2**14
 
 
 class Channel:
@@ -56,10 +56,10 @@ class Channel:
         head = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append)
         raw: list[Any] = [head, *(buffer.raw() for buffer in buffers)]
         parts = [np.frombuffer(part, dtype=np.uint8) for part in raw]
-        first = np.zeros(_FIRST, dtype=np.uint8)
+        first = np.zeros(FIRST, dtype=np.uint8)
         sizes = np.array([len(parts), *(part.size for part in parts)])
         first[: sizes.nbytes] = sizes.view(np.uint8)
-        fits = sizes.nbytes + sum(sizes[1:]) <= _FIRST
+        fits = sizes.nbytes + sum(sizes[1:]) <= FIRST
         if fits:
             first[sizes.nbytes : sizes.nbytes + sum(sizes[1:])] = np.concatenate(parts)
         for part in (first, *([] if fits else parts)):
@@ -69,11 +69,11 @@ class Channel:
 
     def receive(self, sender: int) -> Any:
         """Wait for an object from a process, by its number in the group."""
-        first = self._received(_FIRST, sender)
+        first = self._received(FIRST, sender)
         n_parts = int(first[:8].view(np.int64)[0])
         sizes = first[8 : 8 * (n_parts + 1)].view(np.int64)
         begin = 8 * (n_parts + 1)
-        if begin + sizes.sum() <= _FIRST:
+        if begin + sizes.sum() <= FIRST:
             parts = np.split(first[begin:], np.cumsum(sizes))[:-1]
         else:
             parts = [self._received(size, sender) for size in sizes.tolist()]
