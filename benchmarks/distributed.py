@@ -35,7 +35,7 @@ from benchmarks._common import RESULTS, load_acs_income, names_of, publish, save
 from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import DaskEstimator, processes
-from fairconstrained.distributed.channel import FIRST, Channel
+from fairconstrained.distributed.channel import Channel
 from fairconstrained.distributed.requests import LeaderParts
 from fairconstrained.tables import array_table
 

@@ -7,11 +7,11 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   // The roles of references in docstrings are deprecated.
   for (const element of document.querySelectorAll(".citation, .citation-list")) element.removeAttribute("role");
-  // The keyboard has to reach formulas that scroll.
+  // The keyboard has to reach formulas and tables that scroll.
   const reach = () => {
-    for (const formula of document.querySelectorAll('math[display="block"]')) {
-      if (formula.scrollWidth > formula.clientWidth) formula.setAttribute("tabindex", "0");
-      else formula.removeAttribute("tabindex");
+    for (const box of document.querySelectorAll('math[display="block"], .pst-scrollable-table-container')) {
+      if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+      else box.removeAttribute("tabindex");
     }
   };
   reach();
