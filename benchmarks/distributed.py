@@ -147,7 +147,7 @@ def measure_processes(quick: bool) -> pd.DataFrame:
 
 def measure_traffic(quick: bool) -> pd.DataFrame:
     """Rounds and bytes by the number of processes."""
-    n_rows, n_features = (20_000, 10) if quick else (200_000, 20)
+    n_rows, n_features = (20_000, 10) if quick else (100_000, 20)
     records = []
     for size in (1, 2) if quick else (2, 4, 8):
         _, rounds, n_bytes, n_messages, _ = in_processes(size, dense, n_rows, n_features)
