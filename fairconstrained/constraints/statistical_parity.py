@@ -28,7 +28,7 @@ __all__ = ["StatisticalParity"]
 #: Levels of ``n_levels="auto"``, the paper's number; the solver adds more where they are needed.
 AUTO_LEVELS = 10
 #: Cuts that one refinement adds at most, the worst ones.
-MAX_CUTS = 8
+MAX_CUTS = 4
 #: The last rank table on every data set, with the scores it belongs to: the metric, the cuts and the thresholds of an
 #: iterate all ask for it, and sorting is most of their cost.
 _LAST_TABLES: WeakKeyDictionary[FairData, tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]] = WeakKeyDictionary()

@@ -201,7 +201,7 @@ class LinearModel(OutputModel, LinearMoments):
         return squares(data.X, weights)
 
     def gradients(self, data: FairData, slopes: Any) -> np.ndarray:
-        """Pull several slopes back in one pass over the features.
+        """Pull several slopes back in one pass over the features, for a model with one copy.
 
         Parameters
         ----------
@@ -213,12 +213,8 @@ class LinearModel(OutputModel, LinearMoments):
         -------
         gradients : ndarray of shape (n_params, n_slopes)
         """
-        parts = []
-        for X, rows in self._parts(data):
-            own = slopes[rows]
-            sums = np.reshape(own.sum(axis=0), (1, -1))[: int(self.fit_intercept)]
-            parts += [as_dense(sums_of_products(X, own)), sums]
-        return np.vstack(parts)
+        sums = np.reshape(slopes.sum(axis=0), (1, -1))[: int(self.fit_intercept)]
+        return np.vstack([as_dense(sums_of_products(data.X, slopes)), sums])
 
     @property
     def of_one_score(self) -> LinearModel:

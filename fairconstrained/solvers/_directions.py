@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from scipy.linalg import solve_triangular
 from torch import Tensor
@@ -41,8 +39,6 @@ _RIDGE, _LEAST = 1e-6, 1e-9
 _WORK = 2e10
 #: Slopes that are pulled back in one pass over the features.
 _AT_ONCE = 16
-#: Share of entries other than zero from which on columns are multiplied as dense ones.
-_DENSE = 0.1
 #: Slopes up to which every one is split by groups and labels.
 _MOST_SLOPES = 64
 
@@ -131,13 +127,8 @@ def pulled_back(model: LinearModel, data: FairData, slopes: Iterable[Tensor]) ->
     """Gradients in the parameters of functions with these slopes in the scores; shape (n_params, n_slopes)."""
     gradients, left = [np.empty((model.n_params, 0))], iter(slopes)
     while block := list(islice(left, _AT_ONCE)):
-        gradients.append(model.gradients(data, _compact(torch.stack(block, dim=1).numpy())))
+        gradients.append(model.gradients(data, torch.stack(block, dim=1).numpy()))
     return np.hstack(gradients)
-
-
-def _compact(columns: np.ndarray) -> Any:
-    """Return the columns as a CSC array where they are mostly zeros, as slopes of narrow surrogates are."""
-    return sp.csc_array(columns) if np.count_nonzero(columns) < _DENSE * columns.size else columns
 
 
 def curvature_table(model: LinearModel, data: FairData, by_row: np.ndarray, rng: np.random.Generator) -> np.ndarray:

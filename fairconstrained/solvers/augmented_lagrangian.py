@@ -43,12 +43,6 @@ class AugmentedLagrangian(IterativeSolver):
     surrogates. Once an iterate is feasible, L-BFGS ends where two of its iterations gain less than a fiftieth of
     ``tol``, as the next surrogates are others anyway.
 
-    Where scores are linear, with at most 600 coefficients, and bounds vary smoothly (all but counted rows at a fixed
-    threshold), L-BFGS works in coordinates in which the objective and the squares of the components near their bounds
-    have a Hessian of about 1 (Gauss-Newton). It comes nearer to the minimiser in a third of the evaluations; so the
-    width is divided by three at a time, the allowed gap is changed in every iteration, and one iteration without an
-    improvement is enough to stop.
-
     Between a feasible iterate and an infeasible one with a better objective, a few steps of bisection search for a
     better feasible point.
 
@@ -77,7 +71,6 @@ class AugmentedLagrangian(IterativeSolver):
     tol : float, default=5e-4
         Stop when ``patience`` iterations have not improved the best objective by this fraction.
     patience : int, default=3
-        At most 1 where the curvature is known, see above.
     inner_iter : int, default=40
         L-BFGS iterations per outer iteration.
     penalty : float, default=10.0

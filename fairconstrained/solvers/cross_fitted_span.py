@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -22,7 +21,7 @@ from fairconstrained.solvers._directions import (
     obstacle_to_linear_scores,
     pulled_back,
 )
-from fairconstrained.solvers.span import smooth_without_constraints, unconstrained_of_parts
+from fairconstrained.solvers.span import smooth_without_constraints, unconstrained
 from fairconstrained.views import Stochastic
 
 __all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]
@@ -185,17 +184,24 @@ def _by_fold(folds: np.ndarray) -> list[np.ndarray]:
 
 
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
-    data, columns, by_fold = problem.data, _linear(problem).score_columns, _by_fold(folds)
-    seen = (np.delete(np.arange(data.n_samples), unseen) for unseen in by_fold)
-    (free, *found), n_evaluations = unconstrained_of_parts(problem, chain([None], seen))
+    data, columns = problem.data, _linear(problem).score_columns
+    free, n_evaluations = unconstrained(problem)
     scores = problem.scores(free)
     curvatures = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
     by_row = curvatures.reshape(len(scores), -1).mean(axis=1)
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
-    of_all, of_parts = _directions(problem, by_row, slopes, by_fold, rng)
+
+    def without(unseen: np.ndarray) -> tuple[list[np.ndarray], int]:
+        """The model fitted to the rows that are not in a fold, and the number of evaluations in units of all rows."""
+        part = data.part(np.delete(np.arange(data.n_samples), unseen))
+        own, n_own = unconstrained(problem.on(part))
+        return columns(own), int(np.ceil(n_own * part.n_samples / data.n_samples))
+
+    found, counts = zip(*map(without, _by_fold(folds)), strict=True)
+    of_all, of_parts = _directions(problem, by_row, slopes, _by_fold(folds), rng)
     whole = [np.hstack([own, of_all]) for own in columns(free)]
-    models = [[np.hstack([own, moves]) for own in columns(each)] for each, moves in zip(found, of_parts, strict=True)]
-    return CrossFittedModels(whole, models, n_evaluations)
+    by_fold = [[np.hstack([own, moves]) for own in fold] for fold, moves in zip(found, of_parts, strict=True)]
+    return CrossFittedModels(whole, by_fold, n_evaluations + sum(counts))
 
 
 def _directions(

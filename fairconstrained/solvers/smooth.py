@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
-from typing_extensions import override
 
 from fairconstrained.domains import Domain
-from fairconstrained.models import Coordinates
 from fairconstrained.problem import FullBatchView, Point
 from fairconstrained.solvers._spectral import descend
 
@@ -33,29 +30,6 @@ PER_ITERATION = 2.0
 Function = Callable[[Point], tuple[float, np.ndarray]]
 
 
-@dataclass(frozen=True)
-class _OfParams(Coordinates):
-    """Coordinates of the parameters, and the other variables as they are."""
-
-    n_params: int
-    own: Coordinates
-
-    @override
-    def to_params(self, u: np.ndarray) -> np.ndarray:
-        return self._changed(u, self.own.to_params)
-
-    @override
-    def from_params(self, params: np.ndarray) -> np.ndarray:
-        return self._changed(params, self.own.from_params)
-
-    @override
-    def pull(self, gradient: np.ndarray) -> np.ndarray:
-        return self._changed(gradient, self.own.pull)
-
-    def _changed(self, values: np.ndarray, through: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        return np.concatenate([through(values[: self.n_params]), values[self.n_params :]])
-
-
 def minimise(
     view: FullBatchView,
     function: Function,
@@ -65,26 +39,22 @@ def minimise(
     gain: float = 0.0,
     patience: int = 50,
     per_iteration: float = PER_ITERATION,
-    coordinates: Coordinates | None = None,
 ) -> tuple[np.ndarray, bool]:
     """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use.
 
     ``gain`` is the fraction of the value that has to be gained in ``patience`` iterations: near a kink, slopes stay
     large, and line searches are long. L-BFGS ends after ``per_iteration`` evaluations for each of ``max_iter``
-    iterations. ``coordinates`` are those of all variables in which it works; None: the well-scaled ones of the problem.
+    iterations.
 
     In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
     the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
     """
     problem = view.problem
-    coordinates = coordinates or _OfParams(problem.n_params, problem.penalised_coordinates)
     if problem.domain is None:
-        return _minimise_freely(view, function, start, max_iter, gtol, gain, patience, per_iteration, coordinates)
+        return _minimise_freely(view, function, start, max_iter, gtol, gain, patience, per_iteration)
     grown = (1 + _INSIDE) * start
     if np.array_equal(problem.project(grown), grown):
-        found, settled = _minimise_freely(
-            view, function, start, max_iter, gtol, gain, patience, per_iteration, coordinates
-        )
+        found, settled = _minimise_freely(view, function, start, max_iter, gtol, gain, patience, per_iteration)
         if np.array_equal(problem.project(found), found):
             return found, settled
     return _minimise_within(view, problem.domain, function, start, max_iter, gtol)
@@ -129,15 +99,18 @@ def _minimise_freely(
     gain: float,
     patience: int,
     per_iteration: float,
-    coordinates: Coordinates,
 ) -> tuple[np.ndarray, bool]:
-    """L-BFGS in some coordinates."""
+    """L-BFGS in the well-scaled coordinates of the problem."""
     # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
     options = {"maxiter": max_iter, "maxfun": int(per_iteration * max_iter), "maxcor": 20, "ftol": 0.0, "gtol": gtol}
+    n_params, coordinates = view.problem.n_params, view.problem.penalised_coordinates
+
+    def moved(z: np.ndarray, through: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        return np.concatenate([through(z[:n_params]), z[n_params:]])
 
     def value_and_gradient(u: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = function(view.at(coordinates.to_params(u)))
-        return value, coordinates.pull(gradient)
+        value, gradient = function(view.at(moved(u, coordinates.to_params)))
+        return value, moved(gradient, coordinates.pull)
 
     values: deque[float] = deque(maxlen=patience + 1)
 
@@ -146,8 +119,8 @@ def _minimise_freely(
         if len(values) > patience and values[0] - values[-1] < gain * abs(values[-1]):
             raise StopIteration
 
-    begin = coordinates.from_params(start)
+    begin = moved(start, coordinates.from_params)
     result = minimize(
         value_and_gradient, begin, jac=True, method="L-BFGS-B", options=options, callback=stop_without_gain
     )
-    return coordinates.to_params(result.x), result.status != _OUT_OF_ITERATIONS
+    return moved(result.x, coordinates.to_params), result.status != _OUT_OF_ITERATIONS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, cast
@@ -16,7 +16,6 @@ from fairconstrained.data import FairData
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._at_once import fitted_at_once, suits
 from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status
 from fairconstrained.solvers._directions import (
     MOST_FEATURES,
@@ -31,7 +30,7 @@ from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.smooth import minimise
 from fairconstrained.views import Exact, FullBatch, RowLosses
 
-__all__ = ["Span", "smooth_without_constraints", "unconstrained", "unconstrained_of_parts"]
+__all__ = ["Span", "smooth_without_constraints", "unconstrained"]
 
 #: Gradient norm at which the unconstrained minimisation ends, the gain that fifty of its iterations have to bring, and
 #: their number; what is left of it is in the span, as the Newton step is one of the directions.
@@ -196,36 +195,9 @@ def smooth_without_constraints(problem: Problem) -> Problem:
 
 def unconstrained(problem: Problem) -> tuple[np.ndarray, int]:
     """Return parameters that are best without constraints, nearly, and the number of evaluations."""
-    (found,), n_evaluations = unconstrained_of_parts(problem, [None])
-    return found, n_evaluations
-
-
-def unconstrained_of_parts(problem: Problem, parts: Iterable[np.ndarray | None]) -> tuple[list[np.ndarray], int]:
-    """Return the parameters for parts of the rows, of which None are all rows, and the number of evaluations.
-
-    Parameters
-    ----------
-    problem : Problem
-    parts : iterable of ndarray of int, or None
-        Rows of every part, ascending.
-
-    Returns
-    -------
-    params : list of ndarray of shape (n_params,)
-    n_evaluations : int
-        In units of all rows.
-    """
-    free = smooth_without_constraints(problem)
-    if suits(free):
-        return fitted_at_once(free, parts)
-    found, n_rows, nothing = [], 0, np.empty(0)
-    for rows in parts:
-        own = free if rows is None else free.on(free.data.part(rows))
-        view, begin = FullBatchView(own), np.zeros(problem.n_params)
-        params, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, _FREE_ITER, _GTOL, _GAIN)
-        found.append(params)
-        n_rows += view.n_evaluations * own.data.n_samples
-    return found, int(np.ceil(n_rows / free.data.n_samples))
+    view, begin, nothing = FullBatchView(smooth_without_constraints(problem)), np.zeros(problem.n_params), np.empty(0)
+    found, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, _FREE_ITER, _GTOL, _GAIN)
+    return found, view.n_evaluations
 
 
 @dataclass(frozen=True, eq=False)

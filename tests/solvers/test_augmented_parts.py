@@ -1,6 +1,5 @@
 """Parts of the augmented Lagrangian by themselves: multipliers, tightening, stopping, and the points near iterates."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from fairconstrained.constraints import StatisticalParity
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import make_solver
-from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterates
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
 from fairconstrained.solvers._augmented.stopping import Progress
@@ -214,50 +212,3 @@ def test_the_infeasible_iterates_of_least_objective_are_kept(known):
     iterates.return_to_nearest()
     np.testing.assert_allclose(iterates.params, iterates.nearest.params)
     np.testing.assert_allclose(iterates.scores, known.problem.scores(iterates.nearest.params))
-
-
-# --- coordinates that know the curvature
-
-
-@pytest.mark.parametrize("n_copies", [1, 2])
-def test_coordinates_of_the_curvature_are_inverses_and_make_the_objective_round(parity_problem, n_copies):
-    problem = parity_problem(StatisticalParity, 0.1)
-    problem = replace(problem, model=replace(problem.model, n_copies=n_copies), constraints=())
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=problem.n_params) / 10
-    scores = problem.scores(z)
-    coordinates = Curvatures(problem, scores).coordinates(Lagrangian(problem, 10.0, True), z)
-    np.testing.assert_allclose(coordinates.to_params(coordinates.from_params(z)), z, atol=1e-8)
-    u, gradient = rng.normal(size=(2, z.size))
-    assert coordinates.pull(gradient) @ u == pytest.approx(gradient @ coordinates.to_params(u))
-    view = FullBatchView(problem)
-
-    def slope(u):
-        return coordinates.pull(view.at(coordinates.to_params(u)).gradient(1.0, np.empty(0)))
-
-    here, step = coordinates.from_params(z), 1e-5 * u
-    np.testing.assert_allclose((slope(here + step) - slope(here - step)) / 2, step, atol=2e-2 * np.linalg.norm(step))
-
-
-def test_slopes_of_components_near_their_bounds_are_steep_directions(parity_problem):
-    problem = parity_problem(StatisticalParity, 0.1)
-    z = np.random.default_rng(0).normal(size=problem.n_params) / 10
-    z = np.concatenate([z, problem.initial_aux(problem.scores(z))])
-    lagrangian = Lagrangian(problem, 10.0, True)
-    lagrangian.multipliers[0] = 5.0
-    coordinates = Curvatures(problem, problem.scores(z)).coordinates(lagrangian, z)
-    point, units = FullBatchView(problem).at(z), np.eye(lagrangian.multipliers.size)
-    slopes = [point.gradient(0.0, unit) for unit in units]
-    near = np.linalg.norm(coordinates.pull(slopes[0]))
-    assert near**2 <= 1 / lagrangian.penalty  # as J (H + rho J J')^-1 J' is at most 1 / rho
-
-
-def test_knowing_the_curvature_saves_evaluations(parity_problem, monkeypatch):
-    problem, rng = parity_problem(StatisticalParity, 0.05), np.random.default_rng
-    known = make_solver("augmented_lagrangian", {}, problem).solve(problem, None, rng(0))
-    monkeypatch.setattr(Curvatures, "suits", staticmethod(lambda problem: False))
-    unknown = make_solver("augmented_lagrangian", {}, problem).solve(problem, None, rng(0))
-    assert known.n_evaluations < 0.6 * unknown.n_evaluations
-    assert known.objective <= unknown.objective + 1e-3
-    assert not known.status.is_infeasible
-    assert not unknown.status.is_infeasible

@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._augmented.cold_start import begin_stricter, minimise_freely, searches_first
-from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterates
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
 from fairconstrained.solvers._augmented.run import Run
@@ -37,9 +36,6 @@ _PER_ITERATION_BEFORE = 1.5
 #: Share of ``tol`` that so many iterations of L-BFGS have to gain together: the next surrogates are others anyway.
 #: From a feasible iterate on only, as the way to one may be flat.
 _GAIN, _PATIENCE = 0.02, 2
-#: Iterations of L-BFGS in coordinates that know the curvature, of which so many have to gain a fraction of the value:
-#: more from a start that may be far away.
-_CURVED_ITER, _CURVED_PATIENCE, _FAR, _CLOSE = 14, 3, 3e-4, 3e-4
 
 
 class OuterIterations(Method):
@@ -107,7 +103,6 @@ class OuterIterations(Method):
             follow(run, start)
         else:
             resume(run, start)
-        run.see_curvature()
         self._count(source)
 
     @override
@@ -186,27 +181,12 @@ class OuterIterations(Method):
         """Minimise the augmented Lagrangian, and update its multipliers."""
         run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
         view = FullBatchView(lagrangian.problem)
-        if run.curvatures is None:
-            self._minimise_scaled(view)
-        else:
-            self._minimise_curved(view, run.curvatures)
-        point = view.at(iterates.w)
-        iterates.n_evaluations += view.n_evaluations
-        self._n_iter += 1
-        lagrangian.update(point.constraints)
-        if run.surrogates.is_widest:
-            run.widest = start_after(lagrangian.problem, iterates.params.copy(), lagrangian.multipliers)
-        return point
-
-    def _minimise_scaled(self, view: FullBatchView) -> None:
-        """Move to the minimiser, by L-BFGS in well-scaled coordinates."""
-        run, iterates = self._run, self._run.iterates
         per_iteration, gain = (
             (_PER_ITERATION_BEFORE, 0.0) if iterates.best is None else (PER_ITERATION, _GAIN * self._options.tol)
         )
         iterates.w, _ = minimise(
             view,
-            run.lagrangian.at,
+            lagrangian.at,
             iterates.w,
             run.inner_iter,
             gtol=1e-6,
@@ -214,28 +194,13 @@ class OuterIterations(Method):
             patience=_PATIENCE,
             per_iteration=per_iteration,
         )
-
-    def _minimise_curved(self, view: FullBatchView, curvatures: Curvatures) -> None:
-        """Move to the minimiser, in coordinates that know the curvature, anew after some iterations on a long way."""
-        run, iterates = self._run, self._run.iterates
-        left, gain = (run.inner_iter, _FAR) if self._n_iter == 0 else (_CURVED_ITER, _CLOSE)
-        is_settled = False
-        while left > 0 and not is_settled:
-            n_iter = min(left, _CURVED_ITER)
-            coordinates = curvatures.coordinates(run.lagrangian, iterates.w)
-            view.n_evaluations += 1  # their passes over the features
-            iterates.w, is_settled = minimise(
-                view,
-                run.lagrangian.at,
-                iterates.w,
-                n_iter,
-                gtol=1e-6,
-                gain=gain,
-                patience=_CURVED_PATIENCE,
-                per_iteration=_PER_ITERATION_BEFORE,
-                coordinates=coordinates,
-            )
-            left -= n_iter
+        point = view.at(iterates.w)
+        iterates.n_evaluations += view.n_evaluations
+        self._n_iter += 1
+        lagrangian.update(point.constraints)
+        if run.surrogates.is_widest:
+            run.widest = start_after(lagrangian.problem, iterates.params.copy(), lagrangian.multipliers)
+        return point
 
     def _judge(self, previous: float, objective: float) -> None:
         """Converged if the best objective has settled; given up if feasibility does not come nearer.

@@ -11,8 +11,6 @@ __all__ = ["Surrogates"]
 #: Last blur of the surrogate in standard deviations of the scores, narrow enough that the margins have little left to
 #: correct.
 _FINAL_BLUR = 0.02
-#: Number by which the blur is divided after a nearly exact minimisation.
-_QUICK = 3.0
 
 
 class Surrogates:
@@ -31,8 +29,6 @@ class Surrogates:
         self.blur, self._final = self._first, _FINAL_BLUR
         #: Number by which the blur is divided after an iteration.
         self._narrowing = 2.0
-        #: Whether a margin waits for what the multipliers have yet to resolve.
-        self._waits = True
         self.margins = np.zeros(len(constraints))
         self._kappas = np.array([c.kappa for c in constraints])
         self._scales = np.array([c.scale for c in constraints])
@@ -57,10 +53,6 @@ class Surrogates:
     def narrow_in_two_steps(self) -> None:
         """Begin with the first blur, and reach the final one sooner."""
         self.blur, self._narrowing = self._first, (self._first / _FINAL_BLUR) ** 0.5
-
-    def hurry(self) -> None:
-        """Narrow in fewer steps, and let margins move in every iteration, for minimisers that are nearly exact."""
-        self._narrowing, self._waits = max(self._narrowing, _QUICK), False
 
     def restart(self) -> None:
         """Begin anew, and end with surrogates that look further than a few rows."""
@@ -87,7 +79,7 @@ class Surrogates:
         if self.is_narrowing:
             self.blur = max(self.blur / self._narrowing, self._final)
             return
-        resolved = (violations <= 0) | (violations > 2 * unresolved / self._scales) | is_settled | (not self._waits)
+        resolved = (violations <= 0) | (violations > 2 * unresolved / self._scales) | is_settled
         self.margins = np.minimum(self.margins + resolved * violations / 2, self._kappas)
         if (self.margins >= self._kappas).any():
             # The surrogate has no tolerance left; only a finer one can do better, as far as there are rows to see.
