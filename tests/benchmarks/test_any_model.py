@@ -192,6 +192,6 @@ def test_a_quick_run_writes_tables_and_a_figure(monkeypatch, tmp_path):
     raw = pd.read_csv(tmp_path / "any_model_quick_raw.csv")
     assert raw[raw.status.str.startswith("error")].empty
     assert {"trees", "head", "linear", "two_regressions"} <= set(raw.method)
-    assert (tmp_path / "any_model_quick_rates.png").exists()
+    assert (tmp_path / "any_model_quick_demographic_parity.png").exists()
     command.main()  # everything is there: nothing is run again
     assert len(pd.read_csv(tmp_path / "any_model_quick_raw.csv")) == len(raw)

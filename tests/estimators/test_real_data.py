@@ -251,6 +251,8 @@ def test_bank_has_no_pile_of_rows_under_the_threshold():
     assert apart["auto"] < 2 < apart["augmented_lagrangian"]
 
 
+# on COMPAS the rule takes most of the accuracy, which is what the hint is for
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
 @pytest.mark.parametrize("load", [load_compas_table, load_bank_table], ids=["compas", "bank"])
 def test_the_four_fifths_rule_in_training_and_on_new_rows(real_folder, load):
     """The ratio is at least 0.8 in training, and at least 0.8 less two of its standard errors on rows set aside."""
