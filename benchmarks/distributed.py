@@ -1,6 +1,6 @@
 """Rows in several processes, in files, and on a Dask cluster: seconds, bytes, memory, and what they let one expect.
 
-``python -m benchmarks.distributed [processes traffic machines disk dask]`` writes a CSV each.
+``python -m benchmarks.distributed [processes traffic disk machines dask]`` writes a CSV each.
 
 processes
     The same fit with all rows in one process and with half of them in each of two; one thread a process.
@@ -162,7 +162,7 @@ def measure_traffic(quick: bool) -> pd.DataFrame:
 
 
 def measure_machines(quick: bool) -> pd.DataFrame:
-    """Seconds by the model of costs, from the measured rounds, bytes and seconds of `processes` and `traffic`.
+    """Seconds by the model of costs, from what `processes`, `traffic` and `disk` have measured.
 
     A fit of n rows takes ``a n / p + b n`` seconds of computing, the products with the rows of p machines and the rest
     in the first one, and ``rounds (latency + 8 n / bandwidth)`` for sending.
@@ -170,6 +170,7 @@ def measure_machines(quick: bool) -> pd.DataFrame:
     stem = "distributed_quick" if quick else "distributed"
     traffic = pd.read_csv(RESULTS / f"{stem}_traffic.csv")
     timed = pd.read_csv(RESULTS / f"{stem}_processes.csv").iloc[0]
+    held = pd.read_csv(RESULTS / f"{stem}_disk.csv")["bytes_per_row"].iloc[0]
     rounds, per_row = traffic["rounds"].iloc[-1], traffic["bytes_per_row_and_round"].iloc[-1]
     halved = 2 * (timed["seconds_1"] - timed["seconds_2"]) / timed["rows"]  # what two processes share
     a = float(np.clip(halved, 0, timed["seconds_1"] / timed["rows"]))
@@ -187,14 +188,10 @@ def measure_machines(quick: bool) -> pd.DataFrame:
                     "seconds_of_sending": sending,
                     "hours": (a * n_rows / machines + b * n_rows + sending) / 3600,
                     "gib_a_machine": timed["features"] * 8 * n_rows / machines / 2**30,
-                    "gib_of_the_first": BYTES_PER_ROW * n_rows / 2**30,
+                    "gib_of_the_first": held * n_rows / 2**30,
                 }
             )
     return pd.DataFrame(records)
-
-
-#: Bytes that a fit has for each row beside X, see the table "disk".
-BYTES_PER_ROW = 8 * 30
 
 
 # -- files ----------------------------------------------------------------------------------------------------------
@@ -227,34 +224,28 @@ def _from_disk(path: str, n_rows: int, n_features: int, labels: Any, groups: Any
 def measure_disk(quick: bool) -> pd.DataFrame:
     """A fit to rows of a file, with the solver that has the fewest numbers for each row, without an estimate."""
     n_rows, n_features = (50_000, 10) if quick else (20_000_000, 50)
-    context, records = multiprocessing.get_context("spawn"), []
+    context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory(dir=RESULTS) as folder:
         path = Path(folder) / "rows"
         labels, groups = write_rows(path, n_rows, n_features)
-        for name, params in (
-            ("augmented_lagrangian, no estimate", {"solver": "augmented_lagrangian", "new_row_folds": None}),
-            ("default, no estimate", {"new_row_folds": None}),
-        ):
-            answers = context.Queue()
-            given = (str(path), n_rows, n_features, labels, groups, params, answers)
-            process = context.Process(target=_from_disk, args=given)
-            process.start()
-            seconds, before, peak, model = answers.get()
-            process.join()
-            records.append(
-                {
-                    "fit": name,
-                    "rows": n_rows,
-                    "features": n_features,
-                    "gib_on_disk": path.stat().st_size / 2**30,
-                    "seconds": seconds,
-                    "peak_gib": peak,
-                    "bytes_per_row": (peak - before) * 2**30 / n_rows,
-                    "train_gap": next(iter(model.constraint_values_.values())),
-                    "status": model.status_,
-                }
-            )
-    return pd.DataFrame(records)
+        params = {"solver": "augmented_lagrangian", "new_row_folds": None}
+        answers = context.Queue()
+        given = (str(path), n_rows, n_features, labels, groups, params, answers)
+        process = context.Process(target=_from_disk, args=given)
+        process.start()
+        seconds, before, peak, model = answers.get()
+        process.join()
+        record = {
+            "rows": n_rows,
+            "features": n_features,
+            "gib_on_disk": path.stat().st_size / 2**30,
+            "seconds": seconds,
+            "peak_gib": peak,
+            "bytes_per_row": (peak - before) * 2**30 / n_rows,
+            "train_gap": next(iter(model.constraint_values_.values())),
+            "status": model.status_,
+        }
+    return pd.DataFrame([record])
 
 
 # -- Dask -----------------------------------------------------------------------------------------------------------
@@ -318,8 +309,8 @@ def _tree_fits() -> dict[str, Callable[..., Any]]:
 PARTS = {
     "processes": measure_processes,
     "traffic": measure_traffic,
-    "machines": measure_machines,
     "disk": measure_disk,
+    "machines": measure_machines,
     "dask": measure_dask,
 }
 

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained.checks.inputs import in_memory, is_dask
+from fairconstrained.checks.inputs import is_dask
 from fairconstrained.tables import dask_table
 from fairconstrained.tables.dask_table import partitions_of
 
@@ -82,9 +82,12 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
         RuntimeError
             If there is no client, or it is closed.
         """
-        columns = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight, "strata": strata}
-        columns = {name: in_memory(column) for name, column in columns.items() if column is not None}
-        self.estimator_ = clone(self.estimator).fit(dask_table(X, self.client), columns.pop("y"), **columns)
+        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "strata": strata}
+        self.estimator_ = clone(self.estimator).fit(
+            dask_table(X, self.client),
+            y,
+            **{name: value for name, value in given.items() if value is not None},
+        )
         return self
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
+from fairconstrained.checks.inputs import in_memory
 from fairconstrained.checks.messages import shortened
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.groups import MERGED, GroupEncoder, Groups, Strata
@@ -36,7 +37,8 @@ class Stratified(NamedTuple):
 
     @classmethod
     def joined(cls, sensitive_features: Any, strata: Any) -> Any:
-        """Return the features alone where there are no strata."""
+        """Return the features alone where there are no strata; Dask collections are computed here, once for a fit."""
+        sensitive_features, strata = in_memory(sensitive_features), in_memory(strata)
         return sensitive_features if strata is None else cls(sensitive_features, strata)
 
     def encoded(self, n_samples: int) -> Strata | None:

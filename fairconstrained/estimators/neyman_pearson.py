@@ -265,7 +265,7 @@ class NeymanPearsonClassifier(
         if start is None and isinstance(solver, AugmentedLagrangian) and problem.objective.loss != everything:
             free = replace(problem, constraints=(), domain=None)
             start = Start(self._shrunk(_minimised(free, everything, problem.parametric.init(rng))))
-        return solver.solve(problem, start, rng, watch)
+        return super()._run(solver, problem, start, rng, watch)
 
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
         """Implement `BaseFairEstimator._rescaled`; bounds on errors take it only where nothing else keeps them.

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-from fairconstrained.checks.inputs import in_memory
 from fairconstrained.reporting._model import bounds_of, check_fitted
 from fairconstrained.reporting._report import FairnessReport
 from fairconstrained.reporting._resamples import Resampling
@@ -109,11 +108,11 @@ def fairness_report(
     if model is not None:
         check_fitted(model)
     rows = ReportRows.of(
-        in_memory(y_true),
-        in_memory(y_score),
-        sensitive_features=in_memory(sensitive_features),
-        sample_weight=in_memory(sample_weight),
-        y_pred=in_memory(y_pred),
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        y_pred=y_pred,
         threshold=threshold,
         pos_label=pos_label,
         interval=interval,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, logit, softmax
 
-from fairconstrained.checks.inputs import as_table
+from fairconstrained.checks.inputs import as_table, in_memory
 from fairconstrained.groups import is_membership
 from fairconstrained.metrics import PercentileIntervals
 from fairconstrained.metrics.classes import class_log_loss, class_margins
@@ -90,6 +90,7 @@ class ReportRows:
         """Validate; what is None for ``labels``, ``classes`` and ``has_probabilities`` is told from the rows."""
         if y_score is None and y_pred is None:
             raise ValueError("a report needs y_score, or y_pred for a report of decisions without scores.")
+        y_true, y_score, y_pred, sample_weight = map(in_memory, (y_true, y_score, y_pred, sample_weight))
         if np.size(y_true) == 0:
             raise ValueError("a report needs rows, and y_true is empty.")
         threshold = check_threshold(threshold)

@@ -24,9 +24,11 @@ def test_the_model_of_costs_adds_up_what_was_measured(monkeypatch, tmp_path):
     )
     timed = {"rows": [1000], "features": [50], "seconds_1": [4.0], "seconds_2": [3.0]}
     pd.DataFrame(timed).to_csv(tmp_path / "distributed_processes.csv", index=False)
+    pd.DataFrame({"bytes_per_row": [200.0]}).to_csv(tmp_path / "distributed_disk.csv", index=False)
     table = distributed.measure_machines(quick=False).set_index(["rows", "machines"])
     # two of four seconds are shared by two processes
     assert table.loc[(1e7, 2), "seconds_of_products"] == pytest.approx(2 / 1000 * 1e7 / 2)
     assert table.loc[(1e7, 2), "seconds_of_the_first"] == pytest.approx(2 / 1000 * 1e7)
     assert table.loc[(1e7, 2), "seconds_of_sending"] == pytest.approx(100 * (50e-6 + 8e7 / 1.25e9))
     assert table.loc[(1e7, 1), "seconds_of_sending"] == 0
+    assert table.loc[(1e7, 2), "gib_of_the_first"] == pytest.approx(200 * 1e7 / 2**30)
