@@ -7,6 +7,8 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   // The roles of references in docstrings are deprecated.
   for (const element of document.querySelectorAll(".citation, .citation-list")) element.removeAttribute("role");
+  // Sphinx writes a list within a list, but outside of its items.
+  for (const list of document.querySelectorAll("ul > ul")) list.previousElementSibling?.append(list);
   // The keyboard has to reach formulas and tables that scroll.
   const reach = () => {
     for (const box of document.querySelectorAll('math[display="block"], .pst-scrollable-table-container')) {
