@@ -294,6 +294,7 @@ def test_promise_on_new_rows():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")  # labels follow the groups
 def test_a_bound_that_is_learnt_by_heart_is_kept_on_new_rows_by_few_numbers(wide):
     model = fitted(rates(0.1, promise="new_rows"), wide)
     assert model.status_ != "infeasible"
