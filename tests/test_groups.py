@@ -13,6 +13,7 @@ from fairconstrained.groups import (
     cell_maxima,
     cell_sums,
     is_membership,
+    sums_above,
     threshold_groups,
 )
 
@@ -265,3 +266,11 @@ def test_cells_leave_out_the_rows_of_the_number_after_the_last():
     np.testing.assert_array_equal(cell_sums(cells, 3), [2, 0, 1])
     np.testing.assert_array_equal(cell_sums(cells, 3, values), [9.0, 0.0, 2.0])
     np.testing.assert_array_equal(cell_maxima(cells, 3, values), [8.0, 0.0, 2.0])
+
+
+def test_sums_above_cuts_in_any_order():
+    scores, cells = np.array([0.5, 1.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 2, 1])
+    values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    sums = sums_above(scores, np.array([1.0, 0.0, 3.0, 0.7, 1.0]), cells, 2, values)
+    np.testing.assert_array_equal(sums, [[0, 16], [3, 20], [0, 0], [2, 20], [0, 16]])
+    assert sums_above(scores, np.empty(0), cells, 2, values).shape == (0, 2)

@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.constraints._row_functions import BoundRowFunction
+from fairconstrained.groups import sums_above
 
 __all__ = ["BoundCellSums"]
 
@@ -42,11 +43,9 @@ class BoundCellSums(BoundRowFunction):
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         if not self.function.is_step:
             return None
-        order, weights = np.argsort(scores, kind="stable"), self.data.weights.numpy()
-        by_group = np.zeros((scores.size + 1, self.data.n_groups))
-        by_group[np.arange(scores.size), self.data.codes[order]] = weights[order]
-        above = np.cumsum(by_group[::-1], axis=0)[::-1]  # row k: the sums of the rows from the k-th lowest score on
-        return np.array([self.of_sums(row) for row in above[np.searchsorted(scores[order], cuts, side="right")]])
+        data = self.data
+        by_cut = sums_above(scores, cuts, data.codes, data.n_groups, data.weights.numpy())
+        return np.array([self.of_sums(sums) for sums in by_cut])
 
     @override
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.constraints.offsets import shared_offset
-from fairconstrained.groups import cell_sums
+from fairconstrained.groups import cell_sums, sums_above
 from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, by_group, mean_by_cell
 from fairconstrained.metrics.group_rates import Rate
 
@@ -95,21 +95,16 @@ class BoundDecisionRates(BoundMeanGaps):
         For each function two arrays, of shapes (n_cuts, n_blocks, n_groups) and (n_cuts, n_blocks).
         """
         n_blocks, n_parts = self._shape
-        order = np.argsort(-scores, kind="stable")
-        n_above = np.searchsorted(-scores[order], -cuts)
-        numbers = np.arange(1, scores.size + 1)
 
         def sums(codes: np.ndarray, n_codes: int, negative: np.ndarray, positive: np.ndarray) -> np.ndarray:
-            added = np.zeros((scores.size + 1, n_codes + 1))
-            added[numbers, codes[order]] = (positive - negative)[order]
-            return np.cumsum(added[:, :-1], axis=0)[n_above] + cell_sums(codes, n_codes, negative)
+            changes = sums_above(scores, cuts, codes, n_codes, positive - negative)
+            return changes + cell_sums(codes, n_codes, negative)
 
         found = []
         for function in functions:
             values = self._at_decisions(function)
-            of_groups = sums(self._cells, n_blocks * n_parts, *values).reshape(-1, n_blocks, n_parts)
-            if self.groups.unions is not None:
-                of_groups = np.array([by_group(of_parts, self.groups.unions) for of_parts in of_groups])
+            of_parts = sums(self._cells, n_blocks * n_parts, *values).reshape(-1, n_blocks, n_parts)
+            of_groups = by_group(of_parts, self.groups.unions)
             found.append((of_groups, sums(self._blocks.codes, n_blocks, *values)))
         return found
 

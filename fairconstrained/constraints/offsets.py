@@ -15,6 +15,8 @@ __all__ = ["Cuts", "cuts_between", "free_offset", "group_offsets", "shared_offse
 
 #: Windows of rates that `group_offsets` tries at most, evenly spread over all there are.
 _MAX_WINDOWS = 50_000
+#: Cuts that `shared_offset` asks about at first, and at most, at a time: many groups have a sum for every cut.
+_FEW_CUTS, _MANY_CUTS = 256, 65_536
 #: Rates are sums of floats; windows that differ by less are the same.
 _ROUNDING = 1e-12
 
@@ -106,13 +108,20 @@ def shared_offset(
     ----------
     scores, gains : ndarray of shape (n_samples,)
     allowed : callable
-        Takes thresholds, an ndarray of shape (n_cuts,) in decreasing order, and returns which are allowed.
+        Takes thresholds, an ndarray of shape (n_cuts,), and returns which are allowed. It is asked for those of the
+        largest gains first, and for more only where none of them is allowed.
     threshold : float
     """
     cuts = cuts_between(scores, np.zeros_like(scores), gains)
-    gain = np.where(allowed(cuts.at), cuts.gain, -np.inf)
-    best = int(np.argmax(gain))
-    return float(threshold - cuts.at[best]) if np.isfinite(gain[best]) else 0.0
+    by_gain = cuts.at[np.argsort(-cuts.gain, kind="stable")]
+    first, size = 0, _FEW_CUTS
+    while first < by_gain.size:
+        tried = by_gain[first : first + size]
+        kept = allowed(tried)
+        if kept.any():
+            return float(threshold - tried[np.argmax(kept)])
+        first, size = first + size, min(4 * size, _MANY_CUTS)
+    return 0.0
 
 
 def free_offset(scores: np.ndarray, gains: np.ndarray, threshold: float) -> float:

@@ -234,5 +234,8 @@ def mean_by_cell(
 
 
 def by_group(sums: np.ndarray, unions: Unions | None) -> np.ndarray:
-    """Sums over the groups from sums over the parts, of shape (n_blocks, n_parts)."""
-    return sums if unions is None else (unions.members @ sums.T).T
+    """Sums over the groups from sums over the parts, of shape (..., n_parts)."""
+    if unions is None:
+        return sums
+    rows = sums.reshape(-1, sums.shape[-1])
+    return (unions.members @ rows.T).T.reshape(*sums.shape[:-1], -1)
