@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +11,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fairconstrained.checks.messages import shortened
+from fairconstrained.exceptions import FairnessWarning
 
-__all__ = ["as_table", "in_memory", "is_dask", "refuse_masked"]
+__all__ = ["as_table", "in_memory", "is_dask", "refuse_masked", "warn_of_another_order"]
 
 _ALLOWED = "one column of groups or a table of columns: a list, an array, a Series or a DataFrame"
 #: Values of a list that are rows of their own, and no labels.
@@ -69,6 +71,25 @@ def refuse_masked(**columns: Any) -> None:
             raise ValueError(
                 f"{name} is a masked array with {masked} masked values; fill them ({name}.filled(...)) or drop their "
                 "rows."
+            )
+
+
+def warn_of_another_order(X: Any, **columns: Any) -> None:
+    """Warn of columns with the row labels of ``X`` in another order, since rows are matched by their position."""
+    index = getattr(X, "index", None)
+    if not isinstance(index, pd.Index):
+        return
+    for name, values in columns.items():
+        other = getattr(values, "index", None)
+        if not isinstance(other, pd.Index) or other.equals(index) or len(other) != len(index):
+            continue
+        if index.is_unique and other.is_unique and other.isin(index).all():
+            warnings.warn(
+                f"X and {name} have the same row labels (index) in another order, and rows are matched by their "
+                f"position. Pass {name}.loc[X.index] to match them by their labels; if positions are right, give both "
+                "the same index.",
+                FairnessWarning,
+                stacklevel=3,
             )
 
 

@@ -15,6 +15,8 @@ __all__ = ["FINEST", "CellSizes", "check_sizes", "resolution"]
 FINEST = 0.02
 #: Cells that a message lists at most.
 _SHOWN = 10
+#: Rows that most groups have at most where the groups are the values of a number.
+_OF_NUMBERS = 2
 #: Rounding of shares, which are sums of floats.
 _ROUNDING = 1e-9
 
@@ -128,9 +130,12 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     if limit >= 1:
         raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}. {remedy}.")
     needed = int(np.ceil(sizes.units[cells].max() / limit - _ROUNDING))
+    bands = ""
+    if sizes.counts.size > _SHOWN and np.median(sizes.counts) <= _OF_NUMBERS:
+        bands = " If the groups are numbers, such as ages, divide these into bands before, as with pandas.cut."
     wider = ", widen the interval" if (sizes.units[cells] > 1).any() else ""
     raise ValueError(
         f"{notion} with kappa={kappa:g} needs cells in which no row counts more than max(kappa, {FINEST:g}), that is "
         f"at least {needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}. "
-        f"{remedy}{wider}, or raise kappa."
+        f"{remedy}{wider}, or raise kappa.{bands}"
     )

@@ -15,6 +15,7 @@ from sklearn.base import _fit_context
 from tqdm import tqdm
 from typing_extensions import override
 
+from fairconstrained.checks.inputs import warn_of_another_order
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
@@ -158,6 +159,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         FairnessWarning
             If there is only one group.
         """
+        warn_of_another_order(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight, strata=strata)
         return self._fit_or_leave(X, y, Stratified.joined(sensitive_features, strata), sample_weight)
 
     def _fit_or_leave(self, X: Any, y: Any, *columns: Any) -> Self:

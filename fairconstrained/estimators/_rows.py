@@ -67,7 +67,16 @@ def checked_features(estimator: Any, X: Any, **options: Any) -> Any:
 @singledispatch
 def _validated(X: Any, estimator: Any, y: Any, options: dict[str, Any]) -> Any:
     """Return X, and y unless that is "no_validation", as scikit-learn checks them."""
-    return validate_data(estimator, X, y, **{"accept_sparse": "csr", "dtype": NUMBERS, **options})
+    try:
+        return validate_data(estimator, X, y, **{"accept_sparse": "csr", "dtype": NUMBERS, **options})
+    except ValueError as error:
+        if "could not convert string" not in str(error) or not isinstance(X, pd.DataFrame):
+            raise
+        found = np.flatnonzero([not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes])
+        raise ValueError(
+            f"X has text{_listed(found, X.columns, 2)}. Encode it, as with OneHotEncoder in a ColumnTransformer, or "
+            "take FairBoostingClassifier, or FairHeadClassifier on a model that takes categories."
+        ) from error
 
 
 @_validated.register

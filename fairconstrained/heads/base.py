@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from typing_extensions import override
 
+from fairconstrained.checks.inputs import warn_of_another_order
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.heads.cross_fitted import CrossFits, CrossFittedScores
@@ -141,6 +142,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         if is_classifier(head) != self._classifies:
             kind = "classifier" if self._classifies else "regressor or ranker"
             raise TypeError(f"head must be a {kind} of this package, got {head!r}.")
+        warn_of_another_order(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, **fit_params}
         given = {name: value for name, value in given.items() if value is not None}
         for name in given.keys() - {"sensitive_features"}:

@@ -1,14 +1,22 @@
 """Inputs that fit and predict accept, and messages about those that they do not accept."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
-from fairconstrained import AUCFairClassifier, PartialParityClassifier, PartialParityRegressor
+from fairconstrained import (
+    AUCFairClassifier,
+    FairHeadClassifier,
+    FairnessWarning,
+    PartialParityClassifier,
+    PartialParityRegressor,
+)
 
 
 def classifier(**options):
@@ -77,7 +85,8 @@ def test_data_frames(classes, reference):
     X, y, groups = classes
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"], index=np.arange(y.size) + 1000)
     series = pd.Series(groups, index=frame.index[::-1])  # rows are matched by position, not by index
-    model = classifier().fit(frame, pd.Series(y), sensitive_features=series)
+    with pytest.warns(FairnessWarning, match="the same row labels"):
+        model = classifier().fit(frame, pd.Series(y), sensitive_features=series)
     np.testing.assert_array_equal(model.coef_, reference.coef_)
     assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
     np.testing.assert_array_equal(model.predict(frame), reference.predict(X))
@@ -328,3 +337,49 @@ def test_prediction_for_some_of_the_groups(classes, by_group):
         alone = by_group.decision_function(X[own], sensitive_features=groups[own])
         np.testing.assert_allclose(alone, scores[own])
         np.testing.assert_allclose(alone, X[own] @ coefficients + intercept)
+
+
+# --- what a beginner may pass
+
+
+@pytest.mark.parametrize("column", ["y", "sensitive_features", "sample_weight"])
+@pytest.mark.parametrize("wrap", [lambda e: e, lambda e: FairHeadClassifier(LogisticRegression(), e, cv=2)])
+def test_row_labels_in_another_order(classes, column, wrap):
+    X, y, groups = classes
+    X = pd.DataFrame(X)
+    columns = {"y": pd.Series(y), "sensitive_features": pd.Series(groups), "sample_weight": pd.Series(np.ones(y.size))}
+    columns[column] = columns[column].set_axis(X.index[::-1])
+    with pytest.warns(
+        FairnessWarning, match=rf"X and {column} have the same row labels .* Pass {column}.loc\[X.index\]"
+    ):
+        wrap(classifier(new_row_folds=None)).fit(X, **columns)
+
+
+@pytest.mark.parametrize("index", [lambda i: i, lambda i: i + 1, lambda i: i // 2, lambda i: i.astype(str)])
+def test_other_row_labels_are_no_contradiction(classes, index):
+    X, y, groups = classes
+    X = pd.DataFrame(X)
+    groups = pd.Series(groups, index=index(X.index))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier(new_row_folds=None).fit(X, y, sensitive_features=groups)
+
+
+def test_text_among_the_features(classes):
+    X, y, groups = classes
+    X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(job="clerk", town="Rome")
+    with pytest.raises(ValueError, match=r"X has text in the columns 'job', 'town'\. Encode it, as with OneHotEncoder"):
+        classifier().fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("name", ["demografic_parity", "DemographicParity", "demographic parity"])
+def test_a_name_that_is_nearly_right(classes, name):
+    X, y, groups = classes
+    with pytest.raises(ValueError, match="Did you mean 'demographic_parity'\\?"):
+        classifier(constraint=name).fit(X, y, sensitive_features=groups)
+
+
+def test_numbers_as_groups(classes):
+    X, y, _ = classes
+    with pytest.raises(ValueError, match="divide these into bands"):
+        classifier().fit(X, y, sensitive_features=np.linspace(18, 90, y.size))
