@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +20,7 @@ __all__ = [
     "check_not_negative",
     "check_positive",
     "is_number",
+    "meant",
     "shortened",
     "shortened_table",
 ]
@@ -47,6 +50,19 @@ def shortened_table(table: pd.DataFrame, most: int = 10) -> str:
         return table.to_string()
     smallest = np.argsort(table.min(axis=1).to_numpy(), kind="stable")[:most]
     return f"{table.iloc[np.sort(smallest)].to_string()}\n... and {len(table) - most} more"
+
+
+def meant(value: Any, names: Iterable[str]) -> str:
+    """The end of a message about a name that there is not: a question with the name that is most like it, if any.
+
+    Examples
+    --------
+    >>> meant("DemographicParity", ["demographic_parity", "equalized_odds"])
+    " Did you mean 'demographic_parity'?"
+    """
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(value)).lower()
+    alike = get_close_matches(re.sub(r"\W+", "_", words), list(names), n=1)
+    return f" Did you mean {alike[0]!r}?" if alike else ""
 
 
 def is_number(value: Any) -> bool:

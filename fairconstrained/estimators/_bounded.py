@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 
+from fairconstrained.checks.messages import meant
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import BaseFairEstimator
@@ -54,12 +53,10 @@ def constraint_name(name: str, allowed: Iterable[str]) -> str:
 def _refusal(constraint: Any, names: Iterable[str]) -> ValueError:
     """The error for what ``constraint`` cannot be, with the name that is most like it."""
     names = list(names)
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(constraint)).lower()
-    alike = get_close_matches(re.sub(r"\W+", "_", words), names, n=1)
-    meant = f" Did you mean {alike[0]!r}?" if alike else ""
     return ValueError(
         f"constraint must be one of {names}, a constraint of fairconstrained.constraints, or a list of (name, "
-        f"constraint) pairs, such as [('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {constraint!r}.{meant}"
+        f"constraint) pairs, such as [('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {constraint!r}."
+        + meant(constraint, names)
     )
 
 

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from typing_extensions import override
 
+from fairconstrained.checks.messages import shortened
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator
@@ -140,7 +141,7 @@ class FairClassifierMixin(ClassifierMixin):
         present = codes if sample_weight is None else codes[sample_weight > 0]
         if np.unique(present).size < 2:
             raise ValueError(
-                f"y has one class only ({self.classes_[present[0]]!r}, counting rows of positive weight); a "
+                f"y has one class only ({shortened(self.classes_[present[:1]])}, counting rows of positive weight); a "
                 "classifier needs two classes."
             )
         return Target(2.0 * codes - 1)

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from sklearn.utils._param_validation import InvalidParameterError
 
 from fairconstrained.checks.docstrings import documented_by
+from fairconstrained.checks.messages import meant
 from fairconstrained.metrics.classes import over_classes
 from fairconstrained.metrics.comparisons import Compared
 
@@ -301,7 +302,7 @@ def find_metric(name: str) -> tuple[MetricInfo, dict[str, Any]]:
     """
     known = _by_name()
     if not isinstance(name, str) or name not in known:
-        raise ValueError(f"metric must be one of {metric_names()}, or a function; got {name!r}.")
+        raise ValueError(f"metric must be one of {metric_names()}, or a function; got {name!r}." + meant(name, known))
     info, params = known[name]
     return info, dict(params)
 

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from fairconstrained.checks.docstrings import documented_by
+from fairconstrained.checks.messages import meant
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.metrics import METRICS, MetricInfo, conditional_parity_gap
 from fairconstrained.metrics.registry import check_options, info_of
@@ -384,7 +385,9 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
         return make_performance_scorer(metric, response=response, greater_is_better=greater_is_better, **kwargs)
     gaps = _gaps_by_name()
     if name not in gaps:
-        raise ValueError(f"There is no scorer {name!r}. There are {get_fairness_scorer_names()}.")
+        raise ValueError(
+            f"There is no scorer {name!r}. There are {(names := get_fairness_scorer_names())}." + meant(name, names)
+        )
     info, params = gaps[name]
     return make_fairness_scorer(info.function, response=info.response, **{**params, **kwargs})
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairconstrained.checks.docstrings import entries, inherited_documentation
+from fairconstrained.checks.messages import meant
 from fairconstrained.domains import Domain
 from fairconstrained.models import ParametricModel
 from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem, Start
@@ -198,7 +199,7 @@ SOLVERS: dict[str, type[Solver]] = {}
 def solver_class(name: str) -> type[Solver]:
     """The registered solver of that name; raises ValueError, listing the known ones, if there is none."""
     if name not in SOLVERS:
-        raise ValueError(f"solver must be one of {['auto', *sorted(SOLVERS)]}, got {name!r}.")
+        raise ValueError(f"solver must be one of {['auto', *sorted(SOLVERS)]}, got {name!r}." + meant(name, SOLVERS))
     return SOLVERS[name]
 
 
