@@ -54,8 +54,6 @@ class RunCode(LiteralInclude):
         imports = needed_imports(source, text, seen)
         block.rawsource = f"{imports}\n\n{text.strip()}" if imports else text.strip("\n")
         block[:] = [nodes.Text(block.rawsource)]
-        if not re.search(r"\b(print|show)\(", text):
-            return shown
         return [*shown, *self._output(path, lines_of(source, text))]
 
     def _output(self, path: Path, lines: range) -> list[nodes.Node]:

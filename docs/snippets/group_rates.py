@@ -102,6 +102,9 @@ print(f"{model.status_}, accuracy on new rows {model.score(X_new, y_new):.3f}")
 assert model.constraint_values_["selection ratio"] <= 0.2
 assert model.constraint_values_["true positive rates"] >= 0.7
 assert model.constraint_values_["false positive rates"] <= 0.25
+floor = ("true positive rates", GroupRates("true_positive", rule="floor", kappa=0.75))
+model = RateParityClassifier(constraint=[bounds[0], floor, bounds[2]], objective="zero_one", new_row_folds=None)
+assert model.fit(X, y, sensitive_features=group).status_ == "infeasible"
 
 # by name
 info, _ = find_metric("disparate_impact")

@@ -26,21 +26,25 @@ X, y, group = applicants(8000, 0)
 X_new, y_new, group_new = applicants(20_000, 1)
 
 # a head
+def measure(name, classifier):
+    """Print the gap and the accuracy on new rows."""
+    gap = independence_gap(None, classifier.predict(X_new), sensitive_features=group_new)
+    print(f"{name:15} new rows: gap {gap:.3f}, accuracy {classifier.score(X_new, y_new):.3f}")
+
+
 trees = HistGradientBoostingClassifier(max_iter=60, random_state=0)
 head = PartialParityClassifier(kappa=0.05, constraint="demographic_parity")
 model = FairHeadClassifier(trees, head, random_state=0).fit(X, y, sensitive_features=group)
 print(model.status_, model.constraint_values_)
-gap = independence_gap(y_new, model.predict(X_new), sensitive_features=group_new)
-print(f"new rows: gap {gap:.3f}, accuracy {model.score(X_new, y_new):.3f}")
+measure("trees alone", trees.fit(X, y))
+measure("trees and head", model)
 # end of a head
 assert model.status_ == "optimal"
 assert model.violation_ <= model.granularity_["demographic_parity"]
-assert abs(gap - 0.05) < 0.03
-free = trees.fit(X, y)
-free_gap = independence_gap(y_new, free.predict(X_new), sensitive_features=group_new)
-assert 0.24 < free_gap < 0.28
-assert 0.73 < free.score(X_new, y_new) < 0.77
-assert model.score(X_new, y_new) > free.score(X_new, y_new) - 0.08
+gaps = [independence_gap(None, each.predict(X_new), sensitive_features=group_new) for each in (trees, model)]
+assert abs(gaps[1] - 0.05) < 0.03
+assert gaps[0] > 0.2
+assert model.score(X_new, y_new) > trees.score(X_new, y_new) - 0.08
 
 # decisions
 decisions = PartialParityClassifier(kappa=0.05, constraint="demographic_parity", objective="zero_one")
@@ -78,7 +82,6 @@ accuracies = {
     "an estimate": fewest_errors.score(X_new, y_new),
     "neither": alone.score(X_new, y_new),
 }
-print(accuracies)
+print("accuracies on new rows:", accuracies)
 # end of who knows the group
-assert accuracies["the group itself"] > accuracies["neither"] - 0.005
-assert accuracies["an estimate"] > accuracies["neither"] - 0.005
+assert accuracies["the group itself"] > accuracies["an estimate"] > accuracies["neither"]

@@ -80,7 +80,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     _knows_groups: bool = False
     #: For messages: the argument that asks for no fairness, and remedies where the bound is not kept.
     _unconstrained: ClassVar[str] = "kappa=None"
-    _remedy: ClassVar[str] = "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
+    _remedy: ClassVar[str] = "Loosen kappa, give the model more freedom (group_interactions=True), or raise max_iter."
 
     @abstractmethod
     def _model(self, data: FairData) -> Model:
