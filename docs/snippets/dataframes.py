@@ -31,7 +31,7 @@ X, y, groups = table[features], table["repaid"], table["sex"]
 X_new, y_new, groups_new = new_table[features], new_table["repaid"], new_table["sex"]
 
 
-def told(name, model):
+def show(name, model):
     new = model.constraint_values(X_new, y_new, sensitive_features=groups_new)["demographic_parity"]
     accuracy = np.mean(model.predict(X_new) == y_new)
     print(f"{name:12s} training gap {model.constraint_values_['demographic_parity']:.3f}", end=", ")
@@ -45,7 +45,7 @@ columns.set_params(sparse_threshold=0)  # the trees of scikit-learn take no spar
 trees = make_pipeline(columns, HistGradientBoostingClassifier(max_iter=60, random_state=0))
 head = FairHeadClassifier(trees, RateParityClassifier(kappa=0.05), random_state=0)
 head.fit(X, y, sensitive_features=groups)
-told("head", head)
+show("head", head)
 # end of any model
 
 # linear scores
@@ -60,7 +60,7 @@ print(weights.round(2))
 as_categories = X.astype({"job": "category", "region": "category"})
 boosted = FairBoostingClassifier(kappa=0.05, num_leaves=6)
 boosted.fit(as_categories, y, sensitive_features=groups)
-told("boosted", boosted)
+show("boosted", boosted)
 # end of own trees
 
 # several columns

@@ -61,22 +61,23 @@ predictive = abs(precision[0] - precision[1]) + abs(omission[0] - omission[1])
 assert np.isclose(predictive, sufficiency_gap(y, decisions, **rows))
 
 
-def told(name, decided):
+# reweighing
+def show(name, decided):
+    """Print and return the gap of positive rates on new rows."""
     gap = independence_gap(y_new, decided, sensitive_features=sex_new)
     print(f"{name:24s} new rows: gap {gap:.3f}, accuracy {np.mean(decided == y_new):.3f}")
     return gap
 
 
-# reweighing
 table = pd.crosstab(sex, y, normalize=True)
 expected = np.outer(table.sum(axis=1), table.sum(axis=0))
 weights = (expected / table.to_numpy())[sex, y]
 reweighed = LogisticRegression().fit(X, y, sample_weight=weights)
-told("reweighing", reweighed.predict(X_new))
+show("reweighing", reweighed.predict(X_new))
 
 head = FairHeadClassifier(LogisticRegression(), RateParityClassifier(kappa=0.05), random_state=0)
 head.fit(X, y, sensitive_features=sex)
-bounded = told("a head", head.predict(X_new))
+bounded = show("a head", head.predict(X_new))
 # end of reweighing
 assert bounded < 0.09
 
@@ -86,6 +87,6 @@ by_group = GroupThresholdClassifier(
 )
 by_group.fit(X, y, sensitive_features=sex)
 print(by_group.thresholds_, by_group.constraint_values_)
-told("thresholds by group", by_group.predict(X_new, sensitive_features=sex_new))
+show("thresholds by group", by_group.predict(X_new, sensitive_features=sex_new))
 # end of thresholds
 assert by_group.status_ == "optimal"

@@ -25,6 +25,7 @@ def applicants(n_samples, seed):
 X, y, group = applicants(8000, 0)
 X_new, y_new, group_new = applicants(20_000, 1)
 
+
 # a head
 def measure(name, classifier):
     """Print the gap and the accuracy on new rows."""
