@@ -24,7 +24,9 @@ else:
     raise AssertionError("a model with scores for each group has decided without it")
 
 # what is kept
-print(shared.groups_, len(pickle.dumps(shared)), len(pickle.dumps(shared.forget_rows())))
+print("names of the groups:", shared.groups_)
+print(len(pickle.dumps(shared)), "bytes with the hashes of its rows")
+print(len(pickle.dumps(shared.forget_rows())), "bytes without")
 # end of what is kept
 
 
