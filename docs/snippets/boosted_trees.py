@@ -63,7 +63,7 @@ print(
 assert held.constraint_values_["equalized_odds"] <= 0.05 + held.granularity_["equalized_odds"]
 
 # the booster
-print(dict(zip(fair.feature_names_in_, fair.feature_importances_.round(2), strict=True)))
+print(dict(zip(fair.feature_names_in_, fair.feature_importances_.round(2).tolist(), strict=True)))
 coded = X_new.assign(job=X_new["job"].cat.codes).to_numpy(dtype=float)
 assert np.array_equal(fair.booster_.predict(coded, raw_score=True), fair.decision_function(X_new))
 # end of the booster
