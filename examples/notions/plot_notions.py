@@ -96,9 +96,9 @@ right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), frameon=False)
 plt.show()
 
 # %%
-# As 89 % of the students pass, accuracy can hardly change: with statistical parity the decisions are those of a
-# constant. The ranking becomes worse, as the area under the ROC curve shows. An interval that covers only the ranks
-# which matter, or a looser ``kappa``, lowers that price.
+# As 89 % of the students pass, accuracy can hardly change: with statistical parity it is that of predicting that
+# everybody passes. The ranking becomes worse, as the area under the ROC curve shows. An interval that covers only the
+# ranks which matter, or a looser ``kappa``, lowers that price.
 
 for name, row in zip(models, performance, strict=True):
     print(f"{name:18} accuracy {row[0]:.4f}, AUC {row[1]:.4f}")

@@ -41,7 +41,7 @@ for kappa, model in models.items():
     print(f"{kappa!s:6s}  {model.status_:10s}  {gap:11.3f}  {model.score(X, y):8.3f}")
 
 # %%
-# Every dot is a group. Without a bound, the groups' rates spread from almost nobody to almost everybody.
+# Every dot is a group. Without a bound, the groups' rates differ widely.
 
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 figure.suptitle("Positive rates of the overlapping groups, by bound")
