@@ -29,6 +29,9 @@ assert np.isclose(
 assert fair.constraint_values_["inter_group"] <= 0.0201 < free.constraint_values_["inter_group"]
 
 
+quadratic = {"surrogate": "quadratic", "objective": "auc"}
+
+
 # any four sets
 def positives_over_all_negatives(positive, groups):
     """Positives of group 0 against those of group 1, both over everybody's negatives."""
@@ -54,7 +57,6 @@ SubsetRocDisplay.from_estimator(fair, X_new, y_new, ax=middle, **new)
 left.set_title("no bound")
 middle.set_title("kappa = 0.02")
 
-quadratic = {"surrogate": "quadratic", "objective": "auc"}
 fronts = {
     "ramp": [fair, AUCFairClassifier(kappa=0.05).fit(X, y, sensitive_features=group), free],
     "quadratic": [
@@ -71,6 +73,7 @@ right.set(xlabel="inter-group AUC gap", ylabel="AUC")
 figure.savefig("auc_fairness.png", dpi=110)
 
 # a stream
+quadratic = {"surrogate": "quadratic", "objective": "auc"}
 stream = AUCFairClassifier(kappa=0.2, **quadratic)
 for rows in np.array_split(np.argsort(group, kind="stable"), 10):  # one group after the other
     stream.partial_fit(X[rows], y[rows], classes=[0, 1], sensitive_features=group[rows], groups=[0, 1])
