@@ -29,9 +29,6 @@ assert np.isclose(
 assert fair.constraint_values_["inter_group"] <= 0.0201 < free.constraint_values_["inter_group"]
 
 
-quadratic = {"surrogate": "quadratic", "objective": "auc"}
-
-
 # any four sets
 def positives_over_all_negatives(positive, groups):
     """Positives of group 0 against those of group 1, both over everybody's negatives."""
@@ -48,6 +45,26 @@ assert np.isclose(
     ),
     own.constraint_values_["subset_auc"],
 )
+
+# a stream
+quadratic = {"surrogate": "quadratic", "objective": "auc"}
+stream = AUCFairClassifier(kappa=0.2, **quadratic)
+for rows in np.array_split(np.argsort(group, kind="stable"), 10):  # one group after the other
+    stream.partial_fit(X[rows], y[rows], classes=[0, 1], sensitive_features=group[rows], groups=[0, 1])
+whole = AUCFairClassifier(kappa=0.2, **quadratic).fit(X, y, sensitive_features=group)
+print(abs(stream.coef_ - whole.coef_).max(), stream.constraint_values_, whole.constraint_values_)
+# end of the stream
+assert np.allclose(stream.coef_, whole.coef_, atol=1e-8)
+assert np.isclose(stream.constraint_values_["inter_group_surrogate"], 0.2, atol=1e-6)
+
+# an online network
+online = AUCFairClassifier(kappa=0.3, hidden_layer_sizes=(10,), **quadratic, random_state=0)
+for rows in np.array_split(np.arange(20_000), 400):  # or one row after the other
+    online.partial_fit(X_new[rows], y_new[rows], [0, 1], group_new[rows], groups=[0, 1])
+print(online.constraint_values_, online.violation_)
+# end of the online network
+assert roc_auc_score(y, online.decision_function(X)) > 0.8
+assert online.violation_ < 0.1
 
 # the picture
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12.5, 5), layout="constrained")
@@ -71,26 +88,6 @@ for name, models in fronts.items():
 right.set(xlabel="inter-group AUC gap", ylabel="AUC")
 # end of the picture
 figure.savefig("auc_fairness.png", dpi=110)
-
-# a stream
-quadratic = {"surrogate": "quadratic", "objective": "auc"}
-stream = AUCFairClassifier(kappa=0.2, **quadratic)
-for rows in np.array_split(np.argsort(group, kind="stable"), 10):  # one group after the other
-    stream.partial_fit(X[rows], y[rows], classes=[0, 1], sensitive_features=group[rows], groups=[0, 1])
-whole = AUCFairClassifier(kappa=0.2, **quadratic).fit(X, y, sensitive_features=group)
-print(abs(stream.coef_ - whole.coef_).max(), stream.constraint_values_, whole.constraint_values_)
-# end of the stream
-assert np.allclose(stream.coef_, whole.coef_, atol=1e-8)
-assert np.isclose(stream.constraint_values_["inter_group_surrogate"], 0.2, atol=1e-6)
-
-# an online network
-online = AUCFairClassifier(kappa=0.3, hidden_layer_sizes=(10,), **quadratic, random_state=0)
-for rows in np.array_split(np.arange(20_000), 400):  # or one row after the other
-    online.partial_fit(X_new[rows], y_new[rows], [0, 1], group_new[rows], groups=[0, 1])
-print(online.constraint_values_, online.violation_)
-# end of the online network
-assert roc_auc_score(y, online.decision_function(X)) > 0.8
-assert online.violation_ < 0.1
 
 # a network
 network = AUCFairClassifier(

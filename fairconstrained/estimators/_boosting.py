@@ -170,7 +170,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     solver_options: ClassVar[None] = None
     group_interactions: ClassVar[bool] = False
     fit_intercept: ClassVar[bool] = True
-    _remedy: ClassVar[str] = "Loosen kappa, more trees (n_estimators), or more leaves for each (num_leaves)."
+    _remedy: ClassVar[str] = "Loosen kappa, raise n_estimators, or give the trees more leaves (num_leaves)."
 
     @override
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:
