@@ -113,8 +113,9 @@ class MinorityRateClassifier(
         Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients. Its effect depends on the units of the
         features.
     solver : str, default="auto"
-        "auto" is "augmented_lagrangian". "ipc" is the method of the paper, "exact_penalty" and "online_subgradient" are
-        methods that it is compared with; all three bound the sigmoid's share, whatever ``rate`` is.
+        "auto" is "augmented_lagrangian", or as in `PartialParityClassifier` with ``l1_radius=None``. "ipc" is the
+        method of the paper, "exact_penalty" and "online_subgradient" are methods that it is compared with; all three
+        bound the sigmoid's share, whatever ``rate`` is.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with "ipc",
         with :math:`\hat\rho = 10^{-2.5}` and 10,000 steps for each subproblem: in place of this estimator's own,

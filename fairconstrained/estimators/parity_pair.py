@@ -77,8 +77,9 @@ class ParityPairClassifier(
     rate : {"sigmoid", "indicator"}, default="sigmoid"
         The function r of a score s: :math:`1 / (1 + e^{-s})`, as in the paper, or whether the prediction is positive.
     solver : str, default="auto"
-        "auto" is "augmented_lagrangian". "ipc" is the method of the paper; it and "online_subgradient" bound the
-        sigmoid's rates, whatever ``rate`` is. "exact_penalty" takes no ``radius``.
+        "auto" is "augmented_lagrangian", or as in `PartialParityClassifier` with ``radius=None``. "ipc" is the method
+        of the paper; it and "online_subgradient" bound the sigmoid's rates, whatever ``rate`` is. "exact_penalty" takes
+        no ``radius``.
 
     Attributes
     ----------

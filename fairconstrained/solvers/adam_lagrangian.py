@@ -38,7 +38,7 @@ _EPOCHS, _STEPS = 30, 500
 
 @dataclass(frozen=True)
 class AdamLagrangian(StochasticSolver):
-    r"""The default for networks: Adam on mini-batches first, and then the last layer with the exact metric.
+    r"""The default for most networks: Adam on mini-batches first, and then the last layer with the exact metric.
 
     1. Adam on mini-batches of :math:`f(x) + \sum_j w_j c_j(x)`. The weights come from the constraints' values c on
        *all* rows (or a sample of them), which are computed every few steps:
