@@ -74,7 +74,6 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "weakly_convex": ("estimators/minority_rate.py", "estimators/neyman_pearson.py", "solvers/published", *_LINEAR),
     "demo": ("heads", *_PARITY),
     "baselines": ("estimators/correlation.py", "objectives/correlation.py"),
-    "several_classes": ("solvers/cross_fitted.py", *_PARITY),
     "thresholds": ("postprocessing",),
     "snippets.auc_fairness": (*_AUC, *_LINEAR),
     "snippets.certification": ("certification",),

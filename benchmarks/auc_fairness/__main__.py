@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks._common import RESULTS, names_of, publish, save
+from benchmarks._common import RESULTS, names_of, publish, save, significant
 from benchmarks._runner import read, run_all
 from benchmarks.auc_fairness.figures import draw_fronts, draw_rows, write_tables
 from benchmarks.auc_fairness.methods import CASES, METHODS, MODELS
@@ -35,7 +35,7 @@ def main() -> None:
     if not arguments.plots:
         for name in PROMISES:
             if name in arguments.only and not arguments.quick:
-                save(PROMISES[name](), f"auc_fairness_{name}")
+                save(significant(PROMISES[name]()), f"auc_fairness_{name}")
         if "fronts" in arguments.only:
             tasks = all_tasks(arguments.seeds, arguments.models, arguments.methods, arguments.data, arguments.quick)
             run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
