@@ -92,6 +92,7 @@ sphinx_gallery_conf = {
     "subsection_order": [f"../examples/{part}" for part in SECTIONS],
     "within_subsection_order": "FileNameSortKey",
     "filename_pattern": r"plot_",
+    "reset_modules": ("matplotlib", "seaborn", "gallery.plain_warnings"),
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("fairconstrained",),
     "plot_gallery": True,
