@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import pickle
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,11 +13,22 @@ from typing import Any
 from tqdm import tqdm
 from typing_extensions import override
 
+from fairconstrained.checks.pickles import read_pickle, write_pickle
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Start
 from fairconstrained.solvers import Callback
+from fairconstrained.solvers.resuming import resumable
 
-__all__ = ["Checkpoint", "HistoryCSV", "ProgressBar", "StopTraining", "TimeLimit", "TrainingCallback", "watching"]
+__all__ = [
+    "Checkpoint",
+    "HistoryCSV",
+    "ProgressBar",
+    "StopTraining",
+    "TimeLimit",
+    "TrainingCallback",
+    "resumable",
+    "watching",
+]
 
 #: Entries of a record that are no numbers.
 _NOT_NUMBERS = ("params", "state", "multipliers")
@@ -174,23 +184,13 @@ class Checkpoint(TrainingCallback):
         path = Path(self.path)
         if not self.resume or not path.exists():
             return None
-        try:
-            start = pickle.loads(path.read_bytes())
-        except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, ValueError) as error:
-            raise ValueError(f"{path} is not a checkpoint that this version can read: {error}") from error
-        if not isinstance(start, Start):
-            raise ValueError(f"{path} is not a checkpoint: it holds an object of {type(start)}.")
-        return start
+        return read_pickle(path, Start)
 
     @override
     def __call__(self, record: Mapping[str, Any]) -> None:
         if record["n_iter"] % self.every or "state" not in record:
             return
-        path = Path(self.path)
-        fresh = path.with_name(f"{path.name}.tmp")
-        with fresh.open("wb") as file:
-            pickle.dump(record["state"], file)
-        fresh.replace(path)  # whatever happens, one of the two is whole
+        write_pickle(self.path, record["state"])
 
 
 @contextmanager

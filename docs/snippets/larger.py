@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 
 from fairconstrained import PartialParityClassifier
+from fairconstrained.callbacks import resumable
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.tables import array_table
 
@@ -16,6 +17,13 @@ model = PartialParityClassifier(kappa=0.05, constraint="demographic_parity", ran
 model.fit(array_table(on_disk), y, sensitive_features=groups)
 print(model.status_, model.constraint_values_)
 # end of the page
+
+# cut off
+with resumable(Path(folder.name) / "fit.checkpoint"):
+    model.fit(array_table(on_disk), y, sensitive_features=groups)
+# end of cut off
+
+assert not (Path(folder.name) / "fit.checkpoint").exists()
 
 assert model.constraint_values_["demographic_parity"] <= 0.05 + model.granularity_["demographic_parity"]
 in_memory = model.coef_.copy()

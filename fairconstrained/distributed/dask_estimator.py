@@ -25,7 +25,8 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
     rows. Targets, groups, weights and scores of all rows are in the memory of the client. The fitted estimator is the
     one of a single process with all rows, up to rounding, and predicts anywhere.
 
-    Where a worker is lost, Dask computes its partitions again on another one, and the fit goes on.
+    Where a worker is lost, Dask computes its partitions again on another one, and the fit goes on. Where the client is
+    lost, a fit within `fairconstrained.callbacks.resumable` goes on when it is called again.
 
     Parameters
     ----------

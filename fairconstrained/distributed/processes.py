@@ -67,6 +67,8 @@ def fit(
         part = pandas.read_parquet(f"part-{torch.distributed.get_rank()}.parquet")
         model = fit(PartialParityClassifier(0.02, constraint="demographic_parity"),
                     part[features], part["hired"], sensitive_features=part["sex"])
+
+    Within ``with fairconstrained.callbacks.resumable("fit.checkpoint"):`` a fit that was cut off goes on where it was.
     """
     if not dist.is_initialized():
         raise RuntimeError('start the processes with torchrun, and call torch.distributed.init_process_group("gloo").')

@@ -13,6 +13,7 @@ from fairconstrained.estimators._outcome import TellsOutcome
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Callback, Solver, SolverResult
 from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.resuming import check_resumable
 from fairconstrained.solvers.stochastic import StochasticSolver
 
 __all__ = ["WatchesSolver"]
@@ -40,6 +41,7 @@ class WatchesSolver(TellsOutcome):
         watch: Callback | None,
     ) -> SolverResult:
         """Run the solver."""
+        check_resumable(solver)
         return solver.solve(problem, start, rng, watch)
 
     def _watchers(self, solver: Solver, problem: Problem) -> list[Callback]:

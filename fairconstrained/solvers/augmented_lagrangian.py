@@ -88,6 +88,7 @@ class AugmentedLagrangian(IterativeSolver):
     name: ClassVar[str] = "augmented_lagrangian"
     restores: ClassVar[bool] = True
     keeps_metric: ClassVar[bool] = True
+    is_resumable: ClassVar[bool] = True
     records_start: ClassVar[bool] = True
 
     max_iter: Count = 50

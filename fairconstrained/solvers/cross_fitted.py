@@ -66,6 +66,7 @@ class CrossFitted(Solver):
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
     projects: ClassVar[bool] = False
     keeps_metric: ClassVar[bool] = True
+    is_resumable: ClassVar[bool] = True
     is_final: ClassVar[bool] = True
 
     max_iter: Count = 50

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from fairconstrained.domains import Domain
-from fairconstrained.problem import FullBatchView, Point
+from fairconstrained.problem import FullBatchView, Point, Problem
 from fairconstrained.solvers._spectral import descend
+from fairconstrained.solvers.resuming import Evaluate, saved_minima
 
 __all__ = ["PER_ITERATION", "minimise"]
 
@@ -49,22 +50,34 @@ def minimise(
     In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
     the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
     """
-    problem = view.problem
-    if problem.domain is None:
-        return _minimise_freely(view, function, start, max_iter, gtol, gain, patience, per_iteration)
-    grown = (1 + _INSIDE) * start
-    if np.array_equal(problem.project(grown), grown):
-        found, settled = _minimise_freely(view, function, start, max_iter, gtol, gain, patience, per_iteration)
-        if np.array_equal(problem.project(found), found):
-            return found, settled
-    return _minimise_within(view, problem.domain, function, start, max_iter, gtol)
+    problem, saved = view.problem, saved_minima()
+
+    def evaluate(z: np.ndarray) -> tuple[float, np.ndarray]:
+        return function(view.at(z))
+
+    def minimised(evaluate: Evaluate) -> tuple[np.ndarray, bool]:
+        if problem.domain is None:
+            return _minimise_freely(problem, evaluate, start, max_iter, gtol, gain, patience, per_iteration)
+        grown = (1 + _INSIDE) * start
+        if np.array_equal(problem.project(grown), grown):
+            found, settled = _minimise_freely(problem, evaluate, start, max_iter, gtol, gain, patience, per_iteration)
+            if np.array_equal(problem.project(found), found):
+                return found, settled
+        return _minimise_within(problem, problem.domain, evaluate, start, max_iter, gtol)
+
+    if saved is None:
+        return minimised(evaluate)
+    kappas = {constraint.name: constraint.kappa for constraint in problem.constraints}
+    found, n_saved = saved.minimised(kappas, evaluate, start, minimised)
+    view.n_evaluations += n_saved
+    return found
 
 
 def _minimise_within(
-    view: FullBatchView, domain: Domain, function: Function, start: np.ndarray, max_iter: int, gtol: float
+    problem: Problem, domain: Domain, evaluate: Evaluate, start: np.ndarray, max_iter: int, gtol: float
 ) -> tuple[np.ndarray, bool]:
     """Projected gradients, in units of the parameters in which features are of size one."""
-    problem, n_params = view.problem, view.problem.n_params
+    n_params = problem.n_params
     factors = np.ones_like(start)
     factors[:n_params] = problem.penalised_coordinates.factors(n_params)
     scaled = domain.scaled(factors[:n_params])
@@ -74,15 +87,15 @@ def _minimise_within(
     def project(u: np.ndarray) -> np.ndarray:
         return np.concatenate([scaled.project(u[:n_params]), u[n_params:]])
 
-    def value_and_gradient(point: Point) -> tuple[float, np.ndarray]:
-        value, gradient = function(point)
+    def value_and_gradient(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = evaluate(u / factors)
         return value, gradient / factors
 
     found, settled = descend(
-        lambda u: view.at(u / factors),
+        value_and_gradient,
         start * factors,
         project,
-        value_and_gradient,
+        lambda known: known,
         _PROJECTED * max_iter,
         gtol,
         _GAIN,
@@ -91,8 +104,8 @@ def _minimise_within(
 
 
 def _minimise_freely(
-    view: FullBatchView,
-    function: Function,
+    problem: Problem,
+    evaluate: Evaluate,
     start: np.ndarray,
     max_iter: int,
     gtol: float,
@@ -103,13 +116,13 @@ def _minimise_freely(
     """L-BFGS in the well-scaled coordinates of the problem."""
     # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
     options = {"maxiter": max_iter, "maxfun": int(per_iteration * max_iter), "maxcor": 20, "ftol": 0.0, "gtol": gtol}
-    n_params, coordinates = view.problem.n_params, view.problem.penalised_coordinates
+    n_params, coordinates = problem.n_params, problem.penalised_coordinates
 
     def moved(z: np.ndarray, through: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         return np.concatenate([through(z[:n_params]), z[n_params:]])
 
     def value_and_gradient(u: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = function(view.at(moved(u, coordinates.to_params)))
+        value, gradient = evaluate(moved(u, coordinates.to_params))
         return value, moved(gradient, coordinates.pull)
 
     values: deque[float] = deque(maxlen=patience + 1)

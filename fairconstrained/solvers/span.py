@@ -87,6 +87,7 @@ class Span(Solver):
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
     projects: ClassVar[bool] = False
     keeps_metric: ClassVar[bool] = True
+    is_resumable: ClassVar[bool] = True
 
     max_iter: Count = 50
     tol: NonNegative = 5e-4

@@ -78,6 +78,7 @@ class SpanSearch(Solver):
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
     projects: ClassVar[bool] = False
     keeps_metric: ClassVar[bool] = True
+    is_resumable: ClassVar[bool] = True
 
     max_iter: Count = 1
     max_directions: Count = 8

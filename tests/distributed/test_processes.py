@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -15,13 +17,15 @@ from sklearn.base import clone
 from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import fit
+from fairconstrained.tables import array_table
+from tests.distributed.worker import SAVED, reads_until
 
 pytestmark = pytest.mark.slow
 
 
-def ended(tmp_path, size, what):
+def ended(tmp_path, size, what, store="store"):
     """Exit status and messages of every process."""
-    command = [sys.executable, "-m", "tests.distributed.worker", str(tmp_path / "store")]
+    command = [sys.executable, "-m", "tests.distributed.worker", str(tmp_path / store)]
     processes = [
         subprocess.Popen([*command, str(rank), str(size), what], stderr=subprocess.PIPE, text=True)
         for rank in range(size)
@@ -48,6 +52,25 @@ def test_a_process_that_ends_is_an_error_of_all_others(tmp_path):
         assert "ProcessLost: process 1 of 3 has ended" in messages
         assert "torchrun --max-restarts" in messages
     assert time.monotonic() - begin < 120
+
+
+def test_a_fit_goes_on_after_its_first_process_was_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr("fairconstrained.tables.table._IN_MEMORY", 0)
+    X, y, group = make_biased_classification(600, n_features=5, random_state=0)
+    table, reads = array_table(X), count()
+    table._parts._readers[0] = reads_until(table._parts._readers[0], np.inf, calls=reads)
+    whole = clone(SAVED).fit(table, y, sensitive_features=group)
+    n_reads = next(reads)
+    (tmp_path / "n_reads").write_text(str(n_reads))
+    first, other = ended(tmp_path, 2, "killed", "store of the killed")
+    assert first[0] == -signal.SIGKILL
+    assert (other[0], "ProcessLost" in other[1]) == (1, True)
+    assert (tmp_path / "checkpoint").exists()
+    for status, messages in ended(tmp_path, 2, "resumed", "store of the resumed"):
+        assert status == 0, messages
+    np.testing.assert_allclose(np.load(tmp_path / "coef.npy"), whole.coef_, rtol=1e-6)
+    assert int((tmp_path / "n_reads").read_text()) < 0.8 * n_reads
+    assert not (tmp_path / "checkpoint").exists()
 
 
 def test_the_example_fits_to_the_files_of_two_processes(tmp_path):

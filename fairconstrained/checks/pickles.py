@@ -1,0 +1,39 @@
+"""Files with one pickled object, which are whole at any time."""
+
+from __future__ import annotations
+
+import pickle
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+__all__ = ["read_pickle", "write_pickle"]
+
+T = TypeVar("T")
+
+
+def write_pickle(path: str | PathLike[str], value: Any) -> None:
+    """Write an object to a file. Whatever happens meanwhile, the file holds the former object or this one."""
+    path = Path(path)
+    fresh = path.with_name(f"{path.name}.tmp")
+    with fresh.open("wb") as file:
+        pickle.dump(value, file)
+    fresh.replace(path)
+
+
+def read_pickle(path: str | PathLike[str], kind: type[T]) -> T:
+    """Read an object of a kind from a checkpoint.
+
+    Raises
+    ------
+    ValueError
+        If the file holds something else.
+    """
+    path = Path(path)
+    try:
+        value = pickle.loads(path.read_bytes())
+    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, ValueError) as error:
+        raise ValueError(f"{path} is not a checkpoint that this version can read: {error}") from error
+    if not isinstance(value, kind):
+        raise ValueError(f"{path} is not a checkpoint: it holds an object of {type(value)}.")
+    return value
