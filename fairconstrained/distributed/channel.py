@@ -94,5 +94,6 @@ class Channel:
         except RuntimeError as error:
             raise ProcessLost(
                 f"process {other} of {self.size} has ended, or has not answered for {self._timeout:g} seconds. Its own "
-                "output says why. Start all processes again; torchrun --max-restarts does so."
+                "output says why. Start all processes again: within fairconstrained.callbacks.resumable, the fit goes "
+                "on where it was."
             ) from error

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from typing_extensions import override
 
-from fairconstrained.checks.inputs import refuse_masked
+from fairconstrained.checks.inputs import is_dask, refuse_masked
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
@@ -35,6 +35,7 @@ from fairconstrained.models.boosted_trees import BoostedTrees, lightgbm
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Callback, NewtonBoosting, Solver, SolverResult
+from fairconstrained.tables import Table
 
 __all__ = ["BaseFairBoosting"]
 
@@ -81,6 +82,16 @@ _ROWS_PER_THREAD = 100_000
 #: Losses whose largest mean over groups trees can minimise, as they have a curvature.
 _LOSSES = ("log_loss", "squared")
 _FRACTION = [Interval(Real, 0, 1, closed="neither"), None]
+
+
+def _refuse_tables(X: Any) -> None:
+    """Raise TypeError for rows that are not in memory."""
+    if isinstance(X, Table) or is_dask(X):
+        raise TypeError(
+            f"boosted trees take rows in memory, and X is a {type(X).__name__}. Fit trees where the rows are, such as "
+            "lightgbm.DaskLGBMClassifier, and then a head on their scores: FairHeadClassifier(trees, cv='prefit'). To "
+            "predict, pass one block after the other: a table's map_rows(model.predict)."
+        )
 
 
 class _DuringFit:
@@ -174,6 +185,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
 
     @override
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:
+        _refuse_tables(X)
         refuse_masked(X=X)
         if options.get("reset", True):
             lightgbm()  # before anything is computed
@@ -183,6 +195,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
 
     @override
     def _checked_features(self, X: Any) -> Any:
+        _refuse_tables(X)
         refuse_masked(X=X)
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
         return validate_data(self, self._codes.coded(X), reset=False, **options)

@@ -7,7 +7,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_consistent_length, validate_data
 
@@ -86,8 +85,7 @@ def _(X: Table, estimator: Any, y: Any, options: dict[str, Any]) -> Any:
         of_targets = {name: options[name] for name in ("multi_output", "y_numeric") if name in options}
         y = validate_data(estimator, y=y, **of_targets)
     # after the targets, as scikit-learn takes names away where there are none
-    no_rows = pd.DataFrame(columns=X.names) if X.names else np.empty((0, X.shape[1]))
-    validate_data(estimator, no_rows, skip_check_array=True, reset=reset)
+    validate_data(estimator, X.without_rows(), skip_check_array=True, reset=reset)
     if not len(X):
         raise ValueError("X has no rows; pass a table with rows.")
     if missing := X.reduce_rows(_n_not_finite, add):

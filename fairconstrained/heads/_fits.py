@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 from fairconstrained.heads._scores import GroupTargets, base_scores, group_probabilities
+from fairconstrained.tables import Table
 
 __all__ = ["Columns", "Models", "fit_and_score", "scored"]
 
@@ -65,7 +66,7 @@ class Columns:
         }
         # Without requests, meta-estimators that take weights by themselves refuse them while routing is on.
         with config_context(enable_metadata_routing=bool(requested)):
-            return clone(model).fit(_safe_indexing(self.X, rows), y[rows], **taken)
+            return clone(model).fit(_taken(self.X, rows), y[rows], **taken)
 
     def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
@@ -87,7 +88,7 @@ def fit_and_score(
         return models, np.empty((0, 0)), np.empty((0, 0))
     features = columns.sensitive_features
     given = None if features is None else _safe_indexing(features, test)
-    return models, *scored(models, columns.targets, _safe_indexing(columns.X, test), given)
+    return models, *scored(models, columns.targets, _taken(columns.X, test), given)
 
 
 def scored(models: Models, targets: GroupTargets, X: Any, sensitive_features: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -95,3 +96,7 @@ def scored(models: Models, targets: GroupTargets, X: Any, sensitive_features: An
     scores = base_scores(models.base, X, sensitive_features)
     none = np.empty((scores.shape[0], 0))
     return scores, group_probabilities(models.groups, targets, X) if models.groups else none
+
+
+def _taken(X: Any, rows: np.ndarray) -> Any:
+    return X.taken(rows) if isinstance(X, Table) else _safe_indexing(X, rows)

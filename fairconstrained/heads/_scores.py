@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from fairconstrained.checks.inputs import as_table
 from fairconstrained.checks.messages import shortened
 from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.model_selection.response import get_response
+from fairconstrained.tables import Table
 
 __all__ = ["GroupTargets", "base_scores", "classifies", "group_probabilities"]
 
@@ -38,7 +40,7 @@ def base_scores(model: Any, X: Any, sensitive_features: Any = None) -> np.ndarra
     Parameters
     ----------
     model : estimator
-    X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
+    X : {array-like, DataFrame, sparse matrix, Table} of shape (n_samples, n_features)
     sensitive_features : array-like of shape (n_samples,), optional
         Handed on to a model that requests it.
 
@@ -54,6 +56,27 @@ def base_scores(model: Any, X: Any, sensitive_features: Any = None) -> np.ndarra
     ValueError
         If a score is not finite.
     """
+    groups = () if sensitive_features is None else (sensitive_features,)
+    return _of_rows(partial(_base_scores, model), model, X, *groups)
+
+
+def _of_rows(function: Callable[..., np.ndarray], model: Any, X: Any, *columns: Any) -> np.ndarray:
+    """Return a function of rows, where they are: a table is asked block by block, with the names that a model knows."""
+    if not isinstance(X, Table):
+        return function(X, *columns)
+    names = X.names if hasattr(model, "feature_names_in_") else None
+    return X.map_rows(partial(_of_block, function, names), *map(np.asarray, columns))
+
+
+def _of_block(
+    function: Callable[..., np.ndarray], names: Sequence[str] | None, block: Any, *columns: Any
+) -> np.ndarray:
+    if names is not None and not sp.issparse(block):
+        block = pd.DataFrame(block, columns=list(names))
+    return function(block, *columns)
+
+
+def _base_scores(model: Any, X: Any, sensitive_features: Any = None) -> np.ndarray:
     if classifies(model) and not any(hasattr(model, name) for name in _WITH_SCORES):
         raise TypeError(
             f"{type(model).__name__} has neither decision_function nor predict_proba, so it has no scores for a head. "
@@ -155,11 +178,15 @@ def group_probabilities(models: Mapping[int, Any], targets: GroupTargets, X: Any
     Of groups that do not overlap the first one is left out, as the probabilities sum to one.
     """
     if targets.overlap:
-        return np.hstack([_probabilities(models[column], X, 2)[:, 1:] for column in sorted(models)])
-    return _probabilities(models[0], X, len(targets.labels))[:, 1:]
+        return np.hstack([_probabilities_of(models[column], X, 2)[:, 1:] for column in sorted(models)])
+    return _probabilities_of(models[0], X, len(targets.labels))[:, 1:]
 
 
-def _probabilities(model: Any, X: Any, n_classes: int) -> np.ndarray:
+def _probabilities_of(model: Any, X: Any, n_classes: int) -> np.ndarray:
+    return _of_rows(partial(_probabilities, model, n_classes), model, X)
+
+
+def _probabilities(model: Any, n_classes: int, X: Any) -> np.ndarray:
     """Probabilities of the classes 0, 1, ..., also of those that the model has not seen."""
     if hasattr(model, "predict_proba"):
         found = np.asarray(model.predict_proba(X), dtype=float)

@@ -107,7 +107,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         Parameters
         ----------
         X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
-            Whatever the estimator accepts.
+            Whatever the estimator accepts. A `fairconstrained.tables.Table` or a Dask collection for a model that is
+            fitted already, which gets one block of rows after the other.
         y : array-like of shape (n_samples,)
             Target.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional

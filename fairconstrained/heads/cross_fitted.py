@@ -24,19 +24,24 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from tqdm import tqdm
 
 from fairconstrained.certification.seen_rows import overlap_with_fit
+from fairconstrained.checks.inputs import in_memory
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
-from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.estimators import BaseFairEstimator, PartialParityClassifier
 from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.heads._basis import ScoreBasis
 from fairconstrained.heads._fits import Columns, fit_and_score, scored
 from fairconstrained.heads._scores import GroupTargets, classifies
 from fairconstrained.model_selection.cell_folds import cell_folds, cells_of
 from fairconstrained.model_selection.pipelines import last_step
+from fairconstrained.tables import Table
+from fairconstrained.tables.dask_table import as_rows
 
 __all__ = ["CrossFits", "CrossFittedScores"]
 
 _PREFIT = "prefit"
+#: Estimator of groups that takes rows which are not in memory.
+_TABLE_GROUPS: Any = PartialParityClassifier
 #: Estimators: with ``fit``, or finished models of any kind that give scores.
 _ANY = [HasMethods("fit"), HasMethods("predict_proba"), HasMethods("decision_function")]
 
@@ -54,9 +59,10 @@ class CrossFits:
     group_estimator : estimator, "auto" or None, default="auto"
         Classifier that estimates the group of a row from its features, for predictions that do not know the group.
         "auto" is a copy of ``estimator`` or, if that is a regressor or under a bound itself,
-        `HistGradientBoostingClassifier` after the transformers of its pipeline. Give a pipeline that selects columns
-        where only some may be used for it. None: the scores of ``estimator`` are all that there is, for those who may
-        not model the sensitive attribute.
+        `HistGradientBoostingClassifier` after the transformers of its pipeline; for rows that are not in memory,
+        logistic regression (`PartialParityClassifier` without a bound). Give a pipeline that selects columns where only
+        some may be used for it. None: the scores of ``estimator`` are all that there is, for those who may not model
+        the sensitive attribute.
     use_groups : bool, default=False
         Whether predictions know the group itself, in place of an estimate; then they need ``sensitive_features``.
     cv : int, cross-validation splitter, iterable or "prefit", default=5
@@ -142,7 +148,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         Parameters
         ----------
         X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
-            Whatever the estimator accepts.
+            Whatever the estimator accepts. A `fairconstrained.tables.Table` or a Dask collection for a model that is
+            fitted already, which gets one block of rows after the other.
         y : array-like of shape (n_samples,)
             Target.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
@@ -164,11 +171,12 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         """
         if getattr(X, "ndim", 2) == 1:
             raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(-1, 1) is one column.")
-        X, y = indexable(X, column_or_1d(y, warn=True))
+        X, sensitive_features, sample_weight = as_rows(X), in_memory(sensitive_features), in_memory(sample_weight)
+        X, y = indexable(X, column_or_1d(in_memory(y), warn=True))
         assert_all_finite(y, input_name="y")
         if classifies(self._base):
             check_classification_targets(y)
-        validate_data(self, X, skip_check_array=True)
+        self._check_names(X)
         self._remember_rows(self._as_remembered(X))
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, np.empty((y.size, 1)), ensure_non_negative=True)
@@ -203,7 +211,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         check_is_fitted(self)
         if getattr(X, "ndim", 2) == 1:
             raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(1, -1) is one row.")
-        validate_data(self, X, reset=False, skip_check_array=True)
+        X = as_rows(X)
+        self._check_names(X, reset=False)
         by_model = [scored(models, self.groups_, X, sensitive_features) for models in self.models_]
         scores, groups = (np.mean(parts, axis=0) for parts in zip(*by_model, strict=True))
         if self.use_groups and self.groups_.compares:
@@ -215,10 +224,15 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             groups = self.groups_.indicators_of(sensitive_features)
         return self.basis_.features(scores, groups)
 
+    def _check_names(self, X: Any, reset: bool = True) -> None:
+        """Set, or compare, the number and the names of the features."""
+        rows = X.without_rows() if isinstance(X, Table) else X
+        validate_data(self, rows, reset=reset, skip_check_array=True)
+
     @staticmethod
     def _as_remembered(X: Any) -> Any:
         """Rows as numbers by which they are known again: their own, or a hash where they hold anything else."""
-        if sp.issparse(X):
+        if sp.issparse(X) or isinstance(X, Table):
             return X
         numbers = np.asarray(X)
         if numbers.dtype.kind in "biuf":
@@ -229,13 +243,14 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     def _is_prefit(self) -> bool:
         return isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
 
-    @property
-    def _group_model(self) -> Any:
-        """The estimator of groups, not fitted; None if groups are not estimated."""
+    def _group_model(self, X: Any) -> Any:
+        """The estimator of the groups of rows, not fitted; None if groups are not estimated."""
         if self.use_groups or self.group_estimator is None or not self.groups_.compares:
             return None
         if not isinstance(self.group_estimator, str):
             return self.group_estimator
+        if isinstance(X, Table):
+            return _TABLE_GROUPS(None, random_state=seed_of(self.random_state))
         base = self._base
         # A copy of an estimator under a bound would lack the groups of its own bound.
         if classifies(base) and hasattr(base, "get_params") and not isinstance(last_step(base), BaseFairEstimator):
@@ -274,7 +289,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             fits.append((every, every[:0]))  # the final models
         base = self._base if self._is_prefit else None
         done = Parallel(n_jobs=self.n_jobs, verbose=max(int(self.verbose) - 1, 0))(
-            delayed(fit_and_score)(self.estimator, base, self._group_model, columns, train, test)
+            delayed(fit_and_score)(self.estimator, base, self._group_model(columns.X), columns, train, test)
             for train, test in tqdm(fits, desc="models of the folds", leave=False, disable=self.verbose < 1)
         )
         self.models_ = [models for models, _, _ in done][-1 if not self.ensemble else 0 :]
@@ -294,7 +309,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             If rows are scored twice or never, or the rows of a fit lack a class or a group.
         """
         y, targets, every = columns.y, columns.targets, np.arange(columns.y.size)
-        if self._is_prefit and self._group_model is None:
+        if self._is_prefit and self._group_model(columns.X) is None:
             return [(every, every)]
         of_classes = classifies(self._base)
         given = 5 if isinstance(self.cv, str) else self.cv
@@ -316,7 +331,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     def _check_folds(self, folds: list[tuple[np.ndarray, np.ndarray]], columns: Columns, of_classes: bool) -> None:
         """Raise ValueError if the rows that models are fitted on lack a class of the target or a group."""
         known = {"classes": columns.y} if of_classes and not self._is_prefit else {}
-        if self._group_model is not None:
+        if self._group_model(columns.X) is not None:
             known |= {"groups": columns.targets.cells}
         for number, (train, _) in enumerate(folds, start=1):
             for what, values in known.items():

@@ -13,6 +13,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from fairconstrained.tables import Table
+
 __all__ = ["HoldsPipeline", "before_last_step", "last_step", "nested_models", "steps_of", "transformed", "with_steps"]
 
 #: Where searches and other meta-estimators keep the model that was fitted, or else the one that they were given.
@@ -127,13 +129,16 @@ def nested_models(model: Any, X: Any = None) -> Iterator[tuple[Any, Any]]:
     ----------
     model : estimator
     X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features), optional
-        Transformed by the steps of fitted pipelines; without it, rows are None.
+        Transformed by the steps of fitted pipelines; without it, rows are None. The rows of a `Table` are not
+        transformed, so that nothing inside a pipeline is yielded.
     """
     while model is not None:
         if isinstance(model, FrozenEstimator):
             model = model.estimator
             continue
         yield model, X
+        if isinstance(model, Pipeline) and isinstance(X, Table):
+            return  # its steps take arrays
         if isinstance(model, Pipeline):
             X = X if X is None or len(model.steps) == 1 else model[:-1].transform(X)
             model = model.steps[-1][1]

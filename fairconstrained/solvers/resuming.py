@@ -85,7 +85,7 @@ class SavedMinima:
     every : float
         Seconds between two savings.
     known : list of Minimum
-        Those of the file.
+        Minima of the file.
     """
 
     path: Path

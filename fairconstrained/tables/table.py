@@ -10,6 +10,7 @@ from operator import add
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from fairconstrained.features import (
@@ -128,7 +129,8 @@ class Table:
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise TypeError(
             f"a table of {self.shape[0]:,} rows that are not in memory cannot become an array by itself. Estimators "
-            "with linear scores or networks take it as it is; for others, bring the rows into memory: gathered()."
+            "with linear scores or networks take it as it is. For another model, fit it where its rows are, and then a "
+            "head on its scores: FairHeadClassifier(model, cv='prefit'). Or bring the rows into memory: gathered()."
         )
 
     def map_rows(self, function: Callable[..., Any], *columns: Any) -> np.ndarray:
@@ -173,9 +175,17 @@ class Table:
             rows = np.arange(*rows.indices(len(self)))
         elif rows.dtype == bool:
             rows = np.flatnonzero(rows)
-        table = Table(self._parts, rows if self._rows is None else self._rows[rows])
+        table = self.taken(rows)
         few = table.size <= _IN_MEMORY and len(table) <= _SMALL * sum(self._parts.lengths)
         return table.gathered() if few else table
+
+    def taken(self, rows: np.ndarray) -> Table:
+        """Return some rows, by their numbers, as a table."""
+        return Table(self._parts, rows if self._rows is None else self._rows[rows])
+
+    def without_rows(self) -> Any:
+        """Return no rows of the same features: a DataFrame if they have names, and otherwise an ndarray."""
+        return pd.DataFrame(columns=self.names) if self.names else self._no_rows()
 
     def gathered(self) -> Any:
         """Return all rows in memory: an ndarray, or a CSR array."""

@@ -137,7 +137,7 @@ def test_what_cannot_be_fitted_is_said(client, people):
     array = da.from_array(X, chunks=(100, 4))
     with pytest.raises(ValueError, match="X has to be a Dask array or dataframe; got ndarray"):
         DaskEstimator(ESTIMATOR, client).fit(X, y, sensitive_features=sex)
-    with pytest.raises(TypeError, match="bring the rows into memory"):
+    with pytest.raises(TypeError, match=r"cv=.prefit."):
         DaskEstimator(FairHeadClassifier(ESTIMATOR), client).fit(array, y, sensitive_features=sex)
     narrow = da.from_array(X, chunks=(100, 4)).map_blocks(lambda block: block[:, :3], dtype=float)
     broken = da.concatenate([array, narrow])
