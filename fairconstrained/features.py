@@ -12,7 +12,7 @@ float32 would be off by 1e-6, and a bound holds for scores of the training rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce, singledispatch
+from functools import partial, reduce, singledispatch
 from operator import add
 from typing import Any
 
@@ -26,9 +26,12 @@ __all__ = [
     "extremes_by_group",
     "map_rows",
     "product",
+    "products_by_code",
+    "products_by_group",
     "row_blocks",
     "rows_of",
     "squares",
+    "sums_by_group",
     "sums_of_products",
     "weighted_gram",
 ]
@@ -135,9 +138,65 @@ def extremes_by_group(X: Any, groups: Sequence[slice]) -> tuple[np.ndarray, np.n
     return low, high
 
 
+@singledispatch
+def products_by_group(X: Any, columns: np.ndarray, groups: Sequence[slice]) -> np.ndarray:
+    """Return the `product` of the rows of every group with columns of its own, in the order of the rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    columns : ndarray of shape (n_groups, n_features) or (n_groups, n_features, n_columns)
+    groups : sequence of slice
+        Rows of every group; each row has one.
+    """
+    if len(groups) == 1:
+        return product(X, columns[0])
+    found = np.empty((X.shape[0], *columns.shape[2:]))
+    for rows, own in zip(groups, columns, strict=True):
+        found[rows] = product(rows_of(X, rows), own)
+    return found
+
+
+def products_by_code(X: Any, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return `products_by_group` of rows in any order, whose groups are numbers; codes of shape (n_samples,)."""
+    return map_rows(X, partial(_products_by_code, columns=columns), codes)
+
+
+@singledispatch
+def sums_by_group(
+    X: Any, function: Callable[[Any, np.ndarray], np.ndarray], columns: np.ndarray, groups: Sequence[slice]
+) -> np.ndarray:
+    """Return a sum over the rows of every group.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    function : callable
+        `sums_of_products`, `squares` or `weighted_gram`: takes features and columns of the same rows.
+    columns : ndarray of shape (n_samples,) or (n_samples, n_columns)
+    groups : sequence of slice
+        Rows of every group.
+
+    Returns
+    -------
+    sums : ndarray of shape (n_groups, ...)
+    """
+    if len(groups) == 1:
+        return function(X, columns)[None]
+    return np.stack([function(rows_of(X, rows), columns[rows]) for rows in groups])
+
+
 def as_dense(values: Any) -> np.ndarray:
     """Return an array of what may be sparse."""
     return values.toarray() if sp.issparse(values) else values
+
+
+def _products_by_code(X: Any, codes: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    found = np.empty((X.shape[0], *columns.shape[2:]))
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
+        found[rows] = product(X[rows], columns[code])
+    return found
 
 
 def _converted(X: Any) -> Iterator[tuple[slice, Any]]:

@@ -12,7 +12,17 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData, Rows, rows_within
-from fairconstrained.features import as_dense, extremes_by_group, product, squares, sums_of_products, weighted_gram
+from fairconstrained.features import (
+    as_dense,
+    extremes_by_group,
+    product,
+    products_by_code,
+    products_by_group,
+    squares,
+    sums_by_group,
+    sums_of_products,
+    weighted_gram,
+)
 from fairconstrained.models.base import LinearMoments, OutputModel, Pullback
 from fairconstrained.models.moments import Moments
 from fairconstrained.models.parts import Coordinates
@@ -66,18 +76,17 @@ class LinearModel(OutputModel, LinearMoments):
     @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
         coefficients, intercepts = self.unpack(params)
-        parts, scores = self._parts(data), np.empty(data.n_samples)
-        for copy, (block, rows) in enumerate(parts):
-            scores[rows] = product(block, coefficients[copy])
-            scores[rows] += intercepts[copy]
+        parts = self._parts(data)
+        scores = products_by_group(data.X, coefficients, parts)
+        for rows, intercept in zip(parts, intercepts, strict=True):
+            scores[rows] += intercept
 
         def pullback(cotangent: Tensor) -> np.ndarray:
             gradient = np.empty((self.n_copies, self.n_features + self.fit_intercept))
             residuals = cotangent.numpy()
-            for copy, (block, rows) in enumerate(parts):
-                gradient[copy, : self.n_features] = sums_of_products(block, residuals[rows])
-                if self.fit_intercept:
-                    gradient[copy, -1] = residuals[rows].sum()
+            gradient[:, : self.n_features] = sums_by_group(data.X, sums_of_products, residuals, parts)
+            if self.fit_intercept:
+                gradient[:, -1] = [residuals[rows].sum() for rows in parts]
             return gradient.ravel()
 
         return torch.from_numpy(scores), pullback
@@ -109,11 +118,7 @@ class LinearModel(OutputModel, LinearMoments):
         coefficients, intercepts = self.unpack(params)
         if codes is None:
             return product(X, coefficients[0]) + intercepts[0]
-        scores = np.empty(X.shape[0])
-        for head in range(self.n_copies):
-            rows = np.flatnonzero(codes == head)
-            scores[rows] = product(X[rows], coefficients[head]) + intercepts[head]
-        return scores
+        return products_by_code(X, coefficients, codes) + intercepts[codes]
 
     def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
         """``coef_`` of shape (n_copies, n_features) and ``intercept_`` of shape (n_copies,)."""
@@ -132,11 +137,10 @@ class LinearModel(OutputModel, LinearMoments):
         Where every group has a copy, its own rows are what counts; otherwise all rows are, for every copy.
         """
         own = self.n_copies > 1 and data.n_groups > 1
-        blocks, parts = (data.blocks, data.slices) if own else ([data.X], [slice(None)])
-        shares = [data.weights[rows].numpy() for rows in parts]
-        mean = np.stack([sums_of_products(block, share) for block, share in zip(blocks, shares, strict=True)])
-        square = np.stack([squares(block, share) for block, share in zip(blocks, shares, strict=True)])
-        total = np.array([[share.sum()] for share in shares])
+        parts = data.slices if own else (slice(0, data.n_samples),)
+        weights = data.weights.numpy()
+        mean, square = (sums_by_group(data.X, sums, weights, parts) for sums in (sums_of_products, squares))
+        total = np.array([[weights[rows].sum()] for rows in parts])
         mean, square = (np.repeat(sums / total, self.n_copies // len(sums), axis=0) for sums in (mean, square))
         centre = mean if self.fit_intercept else np.zeros_like(mean)
         variance = square - mean**2 if self.fit_intercept else square
@@ -188,12 +192,14 @@ class LinearModel(OutputModel, LinearMoments):
         """
         width = self.n_features
         table = np.zeros((self.n_copies, width + self.fit_intercept, self.n_copies, width + self.fit_intercept))
-        for copy, (X, rows) in enumerate(self._parts(data)):
-            own, shares = table[copy, :, copy], weights[rows]
-            own[:width, :width] = weighted_gram(X, shares)
-            if self.fit_intercept:
-                own[width, :width] = own[:width, width] = sums_of_products(X, shares)
-                own[width, width] = shares.sum()
+        parts = self._parts(data)
+        for copy, gram in enumerate(sums_by_group(data.X, weighted_gram, weights, parts)):
+            table[copy, :width, copy, :width] = gram
+        if self.fit_intercept:
+            for copy, sums in enumerate(sums_by_group(data.X, sums_of_products, weights, parts)):
+                own = table[copy, :, copy]
+                own[width, :width] = own[:width, width] = sums
+                own[width, width] = weights[parts[copy]].sum()
         return table.reshape(self.n_params, self.n_params)
 
     def squares(self, data: FairData, weights: np.ndarray) -> np.ndarray:
@@ -237,15 +243,15 @@ class LinearModel(OutputModel, LinearMoments):
         -------
         scores : ndarray of shape (n_samples, size)
         """
-        scores = np.empty((data.n_samples, columns[0].shape[1]))
-        for (X, rows), own in zip(self._parts(data), columns, strict=True):
-            scores[rows] = product(X, own[: self.n_features])
+        parts, table = self._parts(data), np.stack(columns)
+        scores = products_by_group(data.X, table[:, : self.n_features], parts)
+        for rows, own in zip(parts, table, strict=True):
             scores[rows] += own[self.n_features :].sum(axis=0)
         return scores
 
-    def _parts(self, data: FairData) -> list[tuple[Any, slice]]:
-        """The features, and the places of the rows, of every copy."""
-        return [(data.X, slice(None))] if self.n_copies == 1 else list(zip(data.blocks, data.slices, strict=True))
+    def _parts(self, data: FairData) -> tuple[slice, ...]:
+        """Places of the rows of every copy."""
+        return (slice(0, data.n_samples),) if self.n_copies == 1 else data.slices
 
     def with_features(self, n_features: int) -> LinearModel:
         """Return the model of so many features."""

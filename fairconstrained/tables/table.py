@@ -18,8 +18,11 @@ from fairconstrained.features import (
     extremes_by_group,
     map_rows,
     product,
+    products_by_code,
+    products_by_group,
     rows_of,
     squares,
+    sums_by_group,
     sums_of_products,
     weighted_gram,
 )
@@ -237,6 +240,20 @@ def _reduced(X: Any, *columns: Any, function: Callable[..., Any], combine: Calla
     return X.reduce_rows(function, combine, *columns) if isinstance(X, Table) else function(X, *columns)
 
 
+def _codes(groups: Sequence[slice], n_rows: int) -> np.ndarray:
+    """Number of the group of every row, in as few bytes as there can be."""
+    codes = np.empty(n_rows, dtype=np.min_scalar_type(len(groups)))
+    for code, rows in enumerate(groups):
+        codes[rows] = code
+    return codes
+
+
+def _sums_of_codes(X: Any, codes: np.ndarray, columns: Any, function: Callable[..., Any], n_groups: int) -> np.ndarray:
+    """A sum over the rows of every group; ndarray of shape (n_groups, ...)."""
+    members = [np.flatnonzero(codes == code) for code in range(n_groups)]
+    return np.stack([function(X[rows], columns[rows]) for rows in members])
+
+
 def _of_codes(X: Any, codes: np.ndarray, n_groups: int) -> np.ndarray:
     """Least and largest values of the features in every group; ndarray of shape (2, n_groups, n_features)."""
     table = np.stack([np.full((n_groups, X.shape[1]), np.inf), np.full((n_groups, X.shape[1]), -np.inf)])
@@ -288,8 +305,18 @@ def _extremes(X: Table) -> tuple[np.ndarray, np.ndarray]:
 
 @extremes_by_group.register
 def _extremes_by_group(X: Table, groups: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
-    codes = np.empty(len(X), dtype=np.int32)
-    for code, rows in enumerate(groups):
-        codes[rows] = code
-    low, high = X.reduce_rows(partial(_of_codes, n_groups=len(groups)), _joined, codes)
+    low, high = X.reduce_rows(partial(_of_codes, n_groups=len(groups)), _joined, _codes(groups, len(X)))
     return low, high
+
+
+@products_by_group.register
+def _products_by_group(X: Table, columns: np.ndarray, groups: Sequence[slice]) -> np.ndarray:
+    return product(X, columns[0]) if len(groups) == 1 else products_by_code(X, columns, _codes(groups, len(X)))
+
+
+@sums_by_group.register
+def _sums_by_group(X: Table, function: Callable[..., Any], columns: np.ndarray, groups: Sequence[slice]) -> np.ndarray:
+    if len(groups) == 1:
+        return function(X, columns)[None]
+    of_part = partial(_sums_of_codes, function=function, n_groups=len(groups))
+    return X.reduce_rows(of_part, add, _codes(groups, len(X)), columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +26,7 @@ from fairconstrained import (
     PartialParityRegressor,
     RateParityClassifier,
 )
+from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.features import (
     as_dense,
@@ -32,12 +34,16 @@ from fairconstrained.features import (
     extremes_by_group,
     map_rows,
     product,
+    products_by_code,
+    products_by_group,
     rows_of,
     squares,
+    sums_by_group,
     sums_of_products,
     weighted_gram,
 )
 from fairconstrained.metrics import statistical_parity_gap
+from fairconstrained.models import LinearModel
 from fairconstrained.tables import Parts, Table, array_table
 from fairconstrained.tables.table import rows_in_memory
 
@@ -105,6 +111,18 @@ def test_the_numbers_are_those_of_an_array(layout, case):
         groups = [rows for rows in (slice(0, half), slice(half, len(expected))) if rows.stop > rows.start]
         for found, value in zip(extremes_by_group(table, groups), extremes_by_group(expected, groups), strict=True):
             np.testing.assert_array_equal(found, value)
+        own = columns.T[: len(groups)]
+        by_group = np.concatenate([expected[rows] @ part for rows, part in zip(groups, own, strict=True)])
+        codes = np.repeat(np.arange(len(groups)), [rows.stop - rows.start for rows in groups])
+        shuffled = np.random.default_rng(0).permutation(len(expected))
+        for given_rows in (table, expected):
+            np.testing.assert_allclose(products_by_group(given_rows, own, groups), by_group, rtol=1e-12, atol=1e-12)
+            found = products_by_code(given_rows[shuffled], own, codes[shuffled])
+            np.testing.assert_allclose(found, by_group[shuffled], rtol=1e-12, atol=1e-12)
+            for function in (sums_of_products, squares, weighted_gram):
+                value = [function(expected[rows], weights[rows]) for rows in groups]
+                found = sums_by_group(given_rows, function, weights, groups)
+                np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12)
 
 
 def _sums(X):
@@ -159,6 +177,30 @@ def test_a_fit_to_a_table_is_that_to_an_array(name):
     assert model.objective_ == pytest.approx(whole.objective_, rel=1e-9)
     assert model.constraint_values_ == pytest.approx(whole.constraint_values_, abs=1e-9)
     assert model.status_ == whole.status_
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_models_of_groups_take_no_more_rounds_than_one_model():
+    X, y, _ = problem()
+    rounds = {}
+    for n_groups in (2, 5):
+        parts, data = (
+            Kept(X, [150, 250]),
+            FairData.from_arrays(X, 2.0 * y - 1, np.arange(400) % n_groups, range(n_groups)),
+        )
+        calls, results = [], parts.results
+        parts.results = lambda *asked, results=results, calls=calls: calls.append(1) or results(*asked)
+        spread = replace(data, X=Table(parts, data.order))
+        model = LinearModel(9, n_copies=n_groups, alpha=1e-3)
+        params = np.random.default_rng(0).normal(size=model.n_params)
+        scores, pullback = model.forward(params, spread)
+        gradient = pullback(scores)
+        expected, expected_pullback = model.forward(params, data)
+        np.testing.assert_allclose(scores, expected, rtol=1e-12)
+        np.testing.assert_allclose(gradient, expected_pullback(expected), rtol=1e-10)
+        np.testing.assert_allclose(model.curvature(spread, np.ones(400)), model.curvature(data, np.ones(400)))
+        rounds[n_groups] = len(calls)
+    assert rounds == {2: 4, 5: 4}
 
 
 @pytest.mark.usefixtures("in_parts")
