@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import multiprocessing
-import resource
 import tempfile
 import time
 import warnings
@@ -62,8 +61,9 @@ def acs() -> tuple[Any, np.ndarray, np.ndarray]:
 
 
 def peak_memory() -> float:
-    """Peak resident memory of this process so far, in GiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    """Peak resident memory of this process so far, in GiB; `resource` would count that of the process it comes from."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) / 2**20
 
 
 # -- processes ------------------------------------------------------------------------------------------------------

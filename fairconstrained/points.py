@@ -14,6 +14,7 @@ __all__ = [
     "Anchor",
     "AnchoredPoint",
     "ChangedPoint",
+    "KeptPoint",
     "ModelPoint",
     "Point",
     "PointSource",
@@ -129,6 +130,26 @@ class Anchor(NamedTuple):
 
     center: np.ndarray
     weight: float
+
+
+class KeptPoint:
+    """A point whose values are kept without what its gradient needs, some six numbers for every row.
+
+    Parameters
+    ----------
+    source : PointSource
+        Gives the point again where a gradient is asked for after all.
+    z : ndarray of shape (n_variables,)
+    """
+
+    def __init__(self, source: PointSource, z: np.ndarray) -> None:
+        point = source.at(z)
+        self.objective, self.constraints, self.scores = point.objective, point.constraints, point.scores
+        self._source, self._z = source, z.copy()
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """Gradient of a combination, as in `Point.gradient`."""
+        return self._source.at(self._z).gradient(objective, multipliers)
 
 
 class ChangedPoint:

@@ -15,6 +15,7 @@ from fairconstrained.checks.docstrings import entries, inherited_documentation
 from fairconstrained.checks.messages import meant
 from fairconstrained.domains import Domain
 from fairconstrained.models import ParametricModel
+from fairconstrained.points import KeptPoint
 from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem, Start
 from fairconstrained.solvers._options import NonNegativeInt, check_options
 
@@ -261,7 +262,7 @@ def surrogate_result(
     problem: Problem, z: np.ndarray, n_iter: int, n_evaluations: int, recorder: Recorder
 ) -> SolverResult:
     """The result of a solver without multipliers that ends after some iterations on the surrogate problem."""
-    point = FullBatchView(problem).at(z)
+    point = KeptPoint(FullBatchView(problem), z)
     measured = problem.measured(point.scores)
     return SolverResult(
         model_state=z[: problem.n_params],

@@ -211,13 +211,7 @@ class Loop:
             # where a run diverges, the message says so
             with np.errstate(over="ignore", invalid="ignore"):
                 if self._is_new:
-                    method, source = self._state.method, self._solver.new_source(self._rows, self._rng)
-                    method.begin(source, self._problem)
-                    is_recorded = self._solver.records_start or method.finished
-                    point = method.point(source, self._problem) if is_recorded else None
-                    self._state = replace(self._state, n_rows=source.n_rows)
-                    if point is not None:
-                        self._record(point)
+                    self._start()
                 while self._goes_on:
                     self._iterate()
         except StopTraining as stop:
@@ -228,6 +222,16 @@ class Loop:
                 raise
             self._give_up("was interrupted, and the best model so far is kept.")
         return self._result()
+
+    def _start(self) -> None:
+        """Begin a new run, and record the start if that is due."""
+        method, source = self._state.method, self._solver.new_source(self._rows, self._rng)
+        method.begin(source, self._problem)
+        is_recorded = self._solver.records_start or method.finished
+        point = method.point(source, self._problem) if is_recorded else None
+        self._state = replace(self._state, n_rows=source.n_rows)
+        if point is not None:
+            self._record(point)
 
     @property
     def _goes_on(self) -> bool:

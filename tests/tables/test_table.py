@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 
@@ -269,3 +270,19 @@ def test_a_fitted_model_does_not_hold_its_table():
     X, y, group = problem(200)
     model = PartialParityClassifier(0.3, random_state=0).fit(array_table(X), y, sensitive_features=group)
     assert len(pickle.dumps(model)) < X.nbytes
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("in_parts")
+def test_a_fit_holds_some_fifteen_numbers_for_every_row():
+    X, y, group = make_biased_classification(20_000, n_features=10, random_state=0)
+    model = PartialParityClassifier(0.05, constraint="demographic_parity", solver="augmented_lagrangian")
+    table = array_table(X.astype(np.float32), block_size=2000)
+    model.fit(table, y, sensitive_features=group)  # what is imported and compiled at first
+    tracemalloc.start()
+    try:
+        model.fit(table, y, sensitive_features=group)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 150 * y.size

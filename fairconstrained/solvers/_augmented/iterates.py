@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairconstrained.points import KeptPoint
 from fairconstrained.problem import FullBatchView, Point
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
 from fairconstrained.terms import Measured
@@ -120,7 +121,7 @@ class Iterates:
         problem = self._lagrangian.problem
         self.w = problem.project(problem.start(params))
         self.n_evaluations += 1
-        return FullBatchView(problem).at(self.w)
+        return KeptPoint(FullBatchView(problem), self.w)
 
     def return_to_nearest(self) -> None:
         """Go back to where feasibility was nearest."""
@@ -165,7 +166,7 @@ class Iterates:
     def unconstrained_point(self, params: np.ndarray) -> Point:
         """The point at ``params`` of the objective alone."""
         self.n_evaluations += 1
-        return FullBatchView(self._lagrangian.problem.without_constraints()).at(params)
+        return KeptPoint(FullBatchView(self._lagrangian.problem.without_constraints()), params)
 
     def _bisect_between(self, inside: Iterate, outside: Iterate) -> None:
         """Look for a better feasible point between a feasible and an infeasible iterate, by bisection."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import override
 
+from fairconstrained.points import KeptPoint
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._augmented.cold_start import begin_stricter, minimise_freely, searches_first
 from fairconstrained.solvers._augmented.iterates import Iterates
@@ -194,7 +195,7 @@ class OuterIterations(Method):
             patience=_PATIENCE,
             per_iteration=per_iteration,
         )
-        point = view.at(iterates.w)
+        point = KeptPoint(view, iterates.w)
         iterates.n_evaluations += view.n_evaluations
         self._n_iter += 1
         lagrangian.update(point.constraints)
