@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
+from sklearn.linear_model import LogisticRegression
 
 from fairconstrained import FairHeadClassifier, PartialParityClassifier, certify, fairness_path, fairness_report
 from fairconstrained.datasets import make_biased_classification
@@ -138,7 +139,7 @@ def test_what_cannot_be_fitted_is_said(client, people):
     with pytest.raises(ValueError, match="X has to be a Dask array or dataframe; got ndarray"):
         DaskEstimator(ESTIMATOR, client).fit(X, y, sensitive_features=sex)
     with pytest.raises(TypeError, match=r"cv=.prefit."):
-        DaskEstimator(FairHeadClassifier(ESTIMATOR), client).fit(array, y, sensitive_features=sex)
+        DaskEstimator(FairHeadClassifier(LogisticRegression()), client).fit(array, y, sensitive_features=sex)
     narrow = da.from_array(X, chunks=(100, 4)).map_blocks(lambda block: block[:, :3], dtype=float)
     broken = da.concatenate([array, narrow])
     with pytest.raises(ValueError, match="X has 3 columns in partition 3 and 4 in partition 0"):

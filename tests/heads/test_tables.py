@@ -84,6 +84,15 @@ def test_a_base_under_a_bound_by_group_gets_the_groups_of_its_block():
     np.testing.assert_array_equal(found, whole.predict(X[NEW], sensitive_features=GROUPS[NEW]))
 
 
+def test_models_of_the_package_are_fitted_by_folds_to_a_table():
+    free = PartialParityClassifier(None, random_state=0)
+    options = {"group_estimator": free, "cv": 2, "random_state": 0}
+    whole = FairHeadClassifier(free, clone(HEAD), **options).fit(X, Y, sensitive_features=GROUPS)
+    model = FairHeadClassifier(free, clone(HEAD), **options).fit(table(slice(None)), Y, sensitive_features=GROUPS)
+    np.testing.assert_allclose(model.decision_function(FRAME), whole.decision_function(X), rtol=1e-4, atol=1e-4)
+    assert model.constraint_values_ == pytest.approx(whole.constraint_values_, abs=1e-9)
+
+
 def test_predictions_of_a_regressor_on_a_table():
     target = X[:, 0] + GROUP
     base = LinearRegression().fit(X[SEEN], target[SEEN])
