@@ -57,7 +57,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "boosting_speed": _BOOSTING,
     "bound_speed": (*_AUC, *_LOSSES, "constraints/rate_gap.py"),
     "certification": ("certification",),
-    "distributed": ("distributed", "tables", *_LINEAR),
+    "distributed": ("distributed", "tables", "heads", *_LINEAR),
     "fairness_paths": ("paths", *_PARITY, *_AUC, "constraints/rate_gap.py"),
     "head_speed": ("heads", *_SOLVERS),
     "import_time": ("*", "estimators", "solvers", "constraints", "models", "objectives", "checks", "metrics"),

@@ -30,7 +30,7 @@ def fit(
 
     Every process calls it with its own rows, and returns the same fitted estimator, which is the one of a single
     process with all rows, up to rounding. The features stay where they are. The first process computes with targets,
-    groups, weights and scores of all rows, which takes a few hundred bytes a row there, and asks the others for
+    groups, weights and scores of all rows, which takes some 180 bytes a row there, and asks the others for
     products with their features: each product of one column sends 8 bytes a row, each sum one number a feature.
 
     Parameters
