@@ -222,7 +222,10 @@ class _TorchPoint:
         return self._scores.detach().numpy()
 
     def slopes(self, objective: float, multipliers: np.ndarray) -> tuple[Tensor, np.ndarray]:
-        combination = objective * self._f.sum() + torch.from_numpy(multipliers) @ self._c
+        # what a combination does not have is not differentiated either
+        parts = [torch.from_numpy(multipliers) @ self._c] if multipliers.any() else []
+        parts += [objective * self._f.sum()] if objective else []
+        combination = torch.stack(parts or [self._c.new_zeros(())]).sum()
         if not combination.requires_grad:  # constant, such as the concave part of a convex objective may be
             return torch.zeros_like(self._scores), np.zeros(self._aux.numel())
         d_scores, d_aux = torch.autograd.grad(

@@ -207,20 +207,27 @@ class LinearModel(OutputModel, LinearMoments):
         return squares(data.X, weights)
 
     def gradients(self, data: FairData, slopes: Any) -> np.ndarray:
-        """Pull several slopes back in one pass over the features, for a model with one copy.
+        """Pull several slopes back in one pass over the features.
 
         Parameters
         ----------
         data : FairData
-        slopes : ndarray or CSC array of shape (n_samples, n_slopes)
-            Slopes of functions in the scores.
+        slopes : ndarray of shape (n_samples, n_slopes)
+            Slopes of functions in the scores; of a model with one copy, they may be a CSC array.
 
         Returns
         -------
         gradients : ndarray of shape (n_params, n_slopes)
         """
-        sums = np.reshape(slopes.sum(axis=0), (1, -1))[: int(self.fit_intercept)]
-        return np.vstack([as_dense(sums_of_products(data.X, slopes)), sums])
+        places, parts = self._parts(data), []
+        if len(places) == 1:
+            by_part = [sums_of_products(data.X, slopes)]
+        else:
+            by_part = list(sums_by_group(data.X, sums_of_products, slopes, places))
+        for sums, rows in zip(by_part, places, strict=True):
+            totals = np.reshape(slopes[rows].sum(axis=0), (1, -1))[: int(self.fit_intercept)]
+            parts += [as_dense(sums), totals]
+        return np.vstack(parts)
 
     @property
     def of_one_score(self) -> LinearModel:

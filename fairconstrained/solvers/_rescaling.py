@@ -40,6 +40,8 @@ _ROUNDING = 1e-12
 #: Multiples of the scores between nothing and the free optimum from which the search begins where no cut decides.
 _SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 1.0)
 _HALVINGS = 30
+#: Secants with which the point is found from which on a way is better than what is known.
+_SECANTS = 3
 #: Least multiple on the ray of a cut, as a share of the free optimum's.
 _LEAST_SHARE = 1e-3
 
@@ -194,6 +196,12 @@ class _Plane:
         in_plane = np.array([float(slopes @ self._standard), float(slopes.sum())])
         return at_scores.loss + penalty, in_plane + np.array([per_u, per_shift])
 
+    def _value(self, point: np.ndarray) -> float:
+        """Objective with its penalty."""
+        u, c = (float(v) for v in point)
+        at_scores = self._terms.at_scores(self._signs * (u * self._standard + c), np.empty(0))
+        return at_scores.loss + self.rescaling.penalty(*self._of_scores(u, c))[0]
+
     def proposals(self, least: float, with_constants: bool) -> Iterator[Any]:
         """States that may be better than ``least``, the most promising ones first, perhaps with constant scores."""
         if self.problem.objective.counts_errors:
@@ -207,8 +215,8 @@ class _Plane:
             yield self.at(*self._minimised(np.array([0.0, self.centre]), largest=0.0))
             yield from self.problem.model.one_class_states(self.problem.data)
         if self._spread:
-            points = self._by_cuts(free) if self._cuts_decide else self._by_search(free)
-            yield from (self.at(*p) for p in points if self.objective(p)[0] < least)
+            points = self._by_cuts(free, least) if self._cuts_decide else self._by_search(free, least)
+            yield from (self.at(*p) for p in points if self._value(p) < least)
 
     @cached_property
     def _thresholds(self) -> list[float]:
@@ -246,8 +254,8 @@ class _Plane:
             allowed &= constraint.excess(values) <= most
         return cuts, allowed
 
-    def _by_cuts(self, free: np.ndarray) -> Iterator[np.ndarray]:
-        """The best points on the rays of the allowed cuts next to the free optimum."""
+    def _by_cuts(self, free: np.ndarray, least: float) -> Iterator[np.ndarray]:
+        """The best points on the rays of the allowed cuts next to the free optimum, as far as they beat ``least``."""
         cuts, allowed = self._cuts()
         if not self.rescaling.can_shift:
             yield from self._by_multiples(cuts[allowed], free)
@@ -258,8 +266,11 @@ class _Plane:
         for side in (below[::-1], above):
             tried: list[np.ndarray] = []
             for cut in side[:_NEXT].tolist():
-                tried.append(self._on_ray(cut, free))
-                if self._keeps_kappa(tried[-1]):
+                point = self._on_ray(cut, free)
+                if self._value(point) >= least:  # nor is a cut further away better
+                    break
+                tried.append(point)
+                if self._keeps_kappa(point):
                     break
             yield from reversed(tried)  # of two that are as good, the one within kappa comes first
 
@@ -288,19 +299,26 @@ class _Plane:
         best = minimize(along, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_PRECISELY)
         return np.array([best.x[0], threshold - best.x[0] * cut])
 
-    def _by_search(self, free: np.ndarray) -> Iterator[np.ndarray]:
-        """Points on the border of what is allowed, on the way from those inside to the free optimum.
+    def _by_search(self, free: np.ndarray, least: float) -> Iterator[np.ndarray]:
+        """Points better than ``least`` on the border of what is allowed, on the way from inside to the free optimum.
 
         The bounds are not convex in general, so this finds a good point and not always the best.
         """
         starts = [np.array([self._spread, self.centre])]
         levels = dict.fromkeys([float(free[1]), *self._thresholds, self.centre] if self.rescaling.can_shift else [0.0])
         starts += [np.array([share * free[0], level]) for share in _SHARES for level in levels]
-        ways = [(self._towards(start, free), start) for start in starts if self._holds(start)]
-        ways.sort(key=lambda way: self.objective(way[0])[0])
-        yield from (found for found, _ in ways)
+        ways: list[tuple[np.ndarray, np.ndarray]] = []  # each better than the one before
+        for start in starts:
+            good = self._as_good(start, free, least) if self._holds(start) else None
+            if good is None or not self._holds(good):
+                continue
+            found = self._towards(good, free)
+            if (value := self._value(found)) <= least:
+                least = value
+                ways.append((found, start))
+        yield from (found for found, _ in reversed(ways))
         if ways:
-            best, inside = ways[0]
+            best, inside = ways[-1]
             near = minimize(
                 self.objective,
                 best,
@@ -334,6 +352,21 @@ class _Plane:
             middle = (low + high) / 2
             low, high = (middle, high) if self._holds(inside + middle * (outside - inside)) else (low, middle)
         return inside + low * (outside - inside)
+
+    def _as_good(self, start: np.ndarray, free: np.ndarray, least: float) -> np.ndarray:
+        """The first point on the way to the free optimum that is better than ``least``, nearly.
+
+        Where that is beyond the bounds, the way has no better point within them.
+        """
+        above, below = self._value(start) - least, self._value(free) - least
+        if not (np.isfinite(above) and above > 0 > below):  # nothing is known to be as good, or the start is
+            return start
+        low, high = 0.0, 1.0
+        for _ in range(_SECANTS):  # they end beyond the point, as the objective is convex along the way
+            middle = low + above / (above - below) * (high - low)
+            value = self._value(start + middle * (free - start)) - least
+            low, high, above, below = (middle, high, value, below) if value > 0 else (low, middle, above, value)
+        return start + high * (free - start)
 
     def _by_errors(self) -> Iterator[Any]:
         """Constant scores on both sides of the threshold and at it, and the allowed cut of the fewest errors."""

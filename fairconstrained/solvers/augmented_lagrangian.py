@@ -43,6 +43,12 @@ class AugmentedLagrangian(IterativeSolver):
     surrogates. Once an iterate is feasible, L-BFGS ends where two of its iterations gain less than a fiftieth of
     ``tol``, as the next surrogates are others anyway.
 
+    Where scores are linear, with at most 600 coefficients, and bounds vary smoothly (all but counted rows at a fixed
+    threshold, or at levels among fewer than 2,000 rows), L-BFGS works in coordinates in which the objective and the
+    squares of the components near their bounds have a Hessian of about 1 (Gauss-Newton). It comes nearer to the
+    minimiser in fewer evaluations, and ends where three of its iterations gain little. If a run comes no nearer to
+    feasibility in this way, it begins anew without.
+
     Between a feasible iterate and an infeasible one with a better objective, a few steps of bisection search for a
     better feasible point.
 

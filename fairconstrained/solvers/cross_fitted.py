@@ -130,6 +130,7 @@ class CrossFitted(Solver):
                     n_evaluations=n_evaluations,
                     objective=objective,
                     constraint_values=measured.values,
+                    multipliers=span.of_both(found.multipliers),
                     history=tuple(recorder.records),
                     start=Start(params, fingerprint=problem.data.fingerprint, solver_state=known),
                     candidates=(),

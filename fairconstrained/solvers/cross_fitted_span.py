@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -21,13 +22,15 @@ from fairconstrained.solvers._directions import (
     obstacle_to_linear_scores,
     pulled_back,
 )
-from fairconstrained.solvers.span import smooth_without_constraints, unconstrained
+from fairconstrained.solvers.span import smooth_without_constraints, unconstrained_of_parts
 from fairconstrained.views import Stochastic
 
 __all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]
 
 #: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
 _MOST, _RANK = 6, 1e-2
+#: End of the names of bounds that are those of the training rows.
+_SEEN = " of training rows"
 
 
 class CrossFittedModels(NamedTuple):
@@ -148,10 +151,21 @@ class CrossFittedSpan:
         twice = replace(twice, X=features.reshape(2 * once.n_samples, -1))
         unseen, seen = slice(0, None, 2), slice(1, None, 2)
         bounds = [on_some_rows(c, twice, unseen) for c in reduced.constraints]
-        bounds += [on_some_rows(c.renamed(f"{c.name} of training rows"), twice, seen) for c in reduced.constraints]
+        bounds += [on_some_rows(c.renamed(c.name + _SEEN), twice, seen) for c in reduced.constraints]
         return replace(
             reduced, objective=cast(Stochastic, reduced.objective).on(twice), constraints=tuple(bounds), data=twice
         )
+
+    def of_both(self, multipliers: Mapping[str, float] | None) -> dict[str, float] | None:
+        """Sums of the multipliers of a bound on rows not seen and on training rows, which have the same ``kappa``."""
+        if multipliers is None:
+            return None
+        sums: dict[str, float] = {}
+        for name, multiplier in multipliers.items():
+            seen = next((c.name for c in self.problem.constraints if name.startswith(c.name + _SEEN)), None)
+            own = name if seen is None else seen + name[len(seen + _SEEN) :]
+            sums[own] = sums.get(own, 0.0) + multiplier
+        return sums
 
     def lift(self, params: np.ndarray) -> np.ndarray:
         """Parameters of the model of all rows from those of `problem`; ndarray of shape (n_params,)."""
@@ -184,24 +198,17 @@ def _by_fold(folds: np.ndarray) -> list[np.ndarray]:
 
 
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
-    data, columns = problem.data, _linear(problem).score_columns
-    free, n_evaluations = unconstrained(problem)
+    data, columns, by_fold = problem.data, _linear(problem).score_columns, _by_fold(folds)
+    seen = (np.delete(np.arange(data.n_samples), unseen) for unseen in by_fold)
+    (free, *found), n_evaluations = unconstrained_of_parts(problem, chain([None], seen))
     scores = problem.scores(free)
     curvatures = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
     by_row = curvatures.reshape(len(scores), -1).mean(axis=1)
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
-
-    def without(unseen: np.ndarray) -> tuple[list[np.ndarray], int]:
-        """The model fitted to the rows that are not in a fold, and the number of evaluations in units of all rows."""
-        part = data.part(np.delete(np.arange(data.n_samples), unseen))
-        own, n_own = unconstrained(problem.on(part))
-        return columns(own), int(np.ceil(n_own * part.n_samples / data.n_samples))
-
-    found, counts = zip(*map(without, _by_fold(folds)), strict=True)
-    of_all, of_parts = _directions(problem, by_row, slopes, _by_fold(folds), rng)
+    of_all, of_parts = _directions(problem, by_row, slopes, by_fold, rng)
     whole = [np.hstack([own, of_all]) for own in columns(free)]
-    by_fold = [[np.hstack([own, moves]) for own in fold] for fold, moves in zip(found, of_parts, strict=True)]
-    return CrossFittedModels(whole, by_fold, n_evaluations + sum(counts))
+    models = [[np.hstack([own, moves]) for own in columns(each)] for each, moves in zip(found, of_parts, strict=True)]
+    return CrossFittedModels(whole, models, n_evaluations)
 
 
 def _directions(

@@ -41,6 +41,8 @@ _SMALL = 1e-3
 _LENGTHS = 0.5 ** np.arange(4)
 #: Weight of the violation in the merit function: above the sum of the multipliers, and what is kept of the last one.
 _ABOVE, _MEMORY = 1.2, 0.7
+#: Fraction of the objective that an optimum leaves to be gained at most, by its multipliers and its room in the bounds.
+_ROOM = 0.01
 #: Ridge of the Hessian relative to its mean diagonal.
 _RIDGE = 1e-9
 
@@ -198,7 +200,9 @@ class _Steps(Method):
             self.step(source, free)
             if self.finished:
                 break
-        self._near, self._multipliers = problem, np.zeros(len(problem.component_names))
+        self._near = problem
+        if self._is_free or not problem.constraints:
+            self._multipliers = np.zeros(len(problem.component_names))
         self._is_settled = self._is_settled and not problem.constraints
 
     @override
@@ -217,6 +221,8 @@ class _Steps(Method):
             return
         self._multipliers = np.zeros(here.constraints.size)
         self._multipliers[rows] = multipliers
+        if self.z is self._best.z:  # those before the step are of another point, or there are none
+            self._named = named_multipliers(self._near.component_names, self._multipliers)
         self._weight = max(_ABOVE * float(multipliers.sum()), _MEMORY * self._weight)
         gain = program.gain(step, self._weight)
         least = _PROMISE * self._options.tol if constraints else _FREE
@@ -271,9 +277,15 @@ class _Steps(Method):
     def named_multipliers(self, names: Sequence[str]) -> dict[str, float] | None:
         return self._named
 
+    @property
+    def _leaves_room(self) -> bool:
+        """Whether the best iterate is so far within its bounds that their multipliers promise much of the objective."""
+        promised = -self._best.excess * sum((self._named or {}).values())
+        return bool(promised > _ROOM * abs(self._best.objective))
+
     @override
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
-        result = ended(result, self.finished and not self._is_stuck)
+        result = ended(result, self.finished and not self._is_stuck and not self._leaves_room)
         # another scale of its scores may make it feasible
         others = () if self._outside.z is None else (self._outside.z,)
         n_iter = max(result.n_iter, 1)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
+from typing_extensions import override
 
 from fairconstrained.domains import Domain
+from fairconstrained.models import Coordinates
 from fairconstrained.problem import FullBatchView, Point, Problem
 from fairconstrained.solvers._spectral import descend
 from fairconstrained.solvers.resuming import Evaluate, saved_minima
 
-__all__ = ["PER_ITERATION", "minimise"]
+__all__ = ["PER_ITERATION", "CoordinatesOfParams", "minimise"]
 
 #: Status of scipy's L-BFGS-B when its iterations are used up. Otherwise it has reached the wanted slope, or rounding
 #: (or a kink of the objective) leaves its line search nothing to gain.
@@ -31,6 +34,29 @@ PER_ITERATION = 2.0
 Function = Callable[[Point], tuple[float, np.ndarray]]
 
 
+@dataclass(frozen=True)
+class CoordinatesOfParams(Coordinates):
+    """Coordinates of the parameters, and the other variables as they are."""
+
+    n_params: int
+    own: Coordinates
+
+    @override
+    def to_params(self, u: np.ndarray) -> np.ndarray:
+        return self._changed(u, self.own.to_params)
+
+    @override
+    def from_params(self, params: np.ndarray) -> np.ndarray:
+        return self._changed(params, self.own.from_params)
+
+    @override
+    def pull(self, gradient: np.ndarray) -> np.ndarray:
+        return self._changed(gradient, self.own.pull)
+
+    def _changed(self, values: np.ndarray, through: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        return np.concatenate([through(values[: self.n_params]), values[self.n_params :]])
+
+
 def minimise(
     view: FullBatchView,
     function: Function,
@@ -40,27 +66,31 @@ def minimise(
     gain: float = 0.0,
     patience: int = 50,
     per_iteration: float = PER_ITERATION,
+    coordinates: Coordinates | None = None,
 ) -> tuple[np.ndarray, bool]:
     """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use.
 
     ``gain`` is the fraction of the value that has to be gained in ``patience`` iterations: near a kink, slopes stay
     large, and line searches are long. L-BFGS ends after ``per_iteration`` evaluations for each of ``max_iter``
-    iterations.
+    iterations. ``coordinates`` are those of all variables in which it works; None: the well-scaled ones of the problem.
 
     In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
     the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
     """
     problem, saved = view.problem, saved_minima()
+    chosen = coordinates or CoordinatesOfParams(problem.n_params, problem.penalised_coordinates)
 
     def evaluate(z: np.ndarray) -> tuple[float, np.ndarray]:
         return function(view.at(z))
 
     def minimised(evaluate: Evaluate) -> tuple[np.ndarray, bool]:
         if problem.domain is None:
-            return _minimise_freely(problem, evaluate, start, max_iter, gtol, gain, patience, per_iteration)
+            return _minimise_freely(problem, evaluate, start, max_iter, gtol, gain, patience, per_iteration, chosen)
         grown = (1 + _INSIDE) * start
         if np.array_equal(problem.project(grown), grown):
-            found, settled = _minimise_freely(problem, evaluate, start, max_iter, gtol, gain, patience, per_iteration)
+            found, settled = _minimise_freely(
+                problem, evaluate, start, max_iter, gtol, gain, patience, per_iteration, chosen
+            )
             if np.array_equal(problem.project(found), found):
                 return found, settled
         return _minimise_within(problem, problem.domain, evaluate, start, max_iter, gtol)
@@ -112,18 +142,15 @@ def _minimise_freely(
     gain: float,
     patience: int,
     per_iteration: float,
+    coordinates: Coordinates,
 ) -> tuple[np.ndarray, bool]:
-    """L-BFGS in the well-scaled coordinates of the problem."""
+    """L-BFGS in some coordinates."""
     # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
     options = {"maxiter": max_iter, "maxfun": int(per_iteration * max_iter), "maxcor": 20, "ftol": 0.0, "gtol": gtol}
-    n_params, coordinates = problem.n_params, problem.penalised_coordinates
-
-    def moved(z: np.ndarray, through: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        return np.concatenate([through(z[:n_params]), z[n_params:]])
 
     def value_and_gradient(u: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = evaluate(moved(u, coordinates.to_params))
-        return value, moved(gradient, coordinates.pull)
+        value, gradient = evaluate(coordinates.to_params(u))
+        return value, coordinates.pull(gradient)
 
     values: deque[float] = deque(maxlen=patience + 1)
 
@@ -132,8 +159,8 @@ def _minimise_freely(
         if len(values) > patience and values[0] - values[-1] < gain * abs(values[-1]):
             raise StopIteration
 
-    begin = moved(start, coordinates.from_params)
+    begin = coordinates.from_params(start)
     result = minimize(
         value_and_gradient, begin, jac=True, method="L-BFGS-B", options=options, callback=stop_without_gain
     )
-    return moved(result.x, coordinates.to_params), result.status != _OUT_OF_ITERATIONS
+    return coordinates.to_params(result.x), result.status != _OUT_OF_ITERATIONS

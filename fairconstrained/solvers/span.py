@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, cast
@@ -16,6 +16,7 @@ from fairconstrained.data import FairData
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers._at_once import fitted_at_once, suits
 from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status
 from fairconstrained.solvers._directions import (
     MOST_FEATURES,
@@ -27,10 +28,11 @@ from fairconstrained.solvers._directions import (
 )
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.resuming import saved_minima
 from fairconstrained.solvers.smooth import minimise
 from fairconstrained.views import Exact, FullBatch, RowLosses
 
-__all__ = ["Span", "smooth_without_constraints", "unconstrained"]
+__all__ = ["Span", "smooth_without_constraints", "unconstrained", "unconstrained_of_parts"]
 
 #: Gradient norm at which the unconstrained minimisation ends, the gain that fifty of its iterations have to bring, and
 #: their number; what is left of it is in the span, as the Newton step is one of the directions.
@@ -59,7 +61,8 @@ class Span(Solver):
     .. math:: \min_{b} f(X B b) + \frac{\alpha}{2} \|b\|^2 \quad \text{s.t.} \quad c_j(X B b) \le 0
 
     is the same problem with a few features :math:`X B`, which the augmented Lagrangian solves; B is orthonormal, so
-    that the penalty is the same. The next round takes the directions at the scores found.
+    that the penalty is the same. Without a penalty, B is orthonormal in the curvature, whatever the units of the
+    features are. The next round takes the directions at the scores found.
 
     An evaluation costs as much as if X had ten columns, and ten coefficients cannot line up rows just below a
     threshold, so that bounds hold better on new rows. The promise for the training rows is the same as without a span.
@@ -196,9 +199,36 @@ def smooth_without_constraints(problem: Problem) -> Problem:
 
 def unconstrained(problem: Problem) -> tuple[np.ndarray, int]:
     """Return parameters that are best without constraints, nearly, and the number of evaluations."""
-    view, begin, nothing = FullBatchView(smooth_without_constraints(problem)), np.zeros(problem.n_params), np.empty(0)
-    found, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, _FREE_ITER, _GTOL, _GAIN)
-    return found, view.n_evaluations
+    (found,), n_evaluations = unconstrained_of_parts(problem, [None])
+    return found, n_evaluations
+
+
+def unconstrained_of_parts(problem: Problem, parts: Iterable[np.ndarray | None]) -> tuple[list[np.ndarray], int]:
+    """Return the parameters for parts of the rows, of which None are all rows, and the number of evaluations.
+
+    Parameters
+    ----------
+    problem : Problem
+    parts : iterable of ndarray of int, or None
+        Rows of every part, ascending.
+
+    Returns
+    -------
+    params : list of ndarray of shape (n_params,)
+    n_evaluations : int
+        In units of all rows.
+    """
+    free = smooth_without_constraints(problem)
+    if suits(free) and saved_minima() is None:  # a fit that may be cut off saves one minimum after the other
+        return fitted_at_once(free, parts)
+    found, n_rows, nothing = [], 0, np.empty(0)
+    for rows in parts:
+        own = free if rows is None else free.on(free.data.part(rows))
+        view, begin = FullBatchView(own), np.zeros(problem.n_params)
+        params, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, _FREE_ITER, _GTOL, _GAIN)
+        found.append(params)
+        n_rows += view.n_evaluations * own.data.n_samples
+    return found, int(np.ceil(n_rows / free.data.n_samples))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +238,7 @@ class _Basis:
     Attributes
     ----------
     columns : ndarray of shape (n_features, size)
-        Orthonormal.
+        Orthonormal if there is a penalty.
     inverse : ndarray of shape (size, n_features)
         ``inverse @ columns`` is the identity; elsewhere it projects such that the scores change least.
     """
@@ -288,7 +318,11 @@ class _Directions:
         newton, moves = self._slopes_at(here)
         own = _leading(np.column_stack([curvature.lengths(kept), newton]), width, _KEPT_RANK)
         others = _leading(moves - own @ (own.T @ moves), self._most, _RANK)
-        columns, _ = np.linalg.qr(curvature.coefficients(np.hstack([own, others])))
+        lengths = np.hstack([own, others])
+        columns = curvature.coefficients(lengths)
+        if not self._model.alpha:  # no penalty prefers one basis, so take one that does not depend on units
+            return _Basis(columns, lengths.T @ curvature.root.T)
+        columns, _ = np.linalg.qr(columns)
         lengths = curvature.lengths(columns)
         # The singular vectors make the features of the span uncorrelated, as rows count in the curvature.
         left, sizes, right = np.linalg.svd(lengths, full_matrices=False)

@@ -200,9 +200,10 @@ def test_price_is_the_slope_of_the_least_objective(estimator, tolerance):
         for kappa in (0.14, 0.10, 0.06)
     ]
     slope = (models[2].objective_ - models[0].objective_) / 0.08
-    (price,) = models[1].prices_.values()
+    first, price, last = (sum(model.prices_.values()) for model in models)
     assert slope > 0.1
     assert price == pytest.approx(slope, rel=tolerance)
+    assert (first + 2 * price + last) / 4 == pytest.approx(slope, rel=0.2)  # no price is lost
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Parts of the augmented Lagrangian by themselves: multipliers, tightening, stopping, and the points near iterates."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,8 +9,11 @@ import pytest
 from fairconstrained.constraints import StatisticalParity
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import make_solver
+from fairconstrained.solvers._augmented import curved
+from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterates
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
+from fairconstrained.solvers._augmented.outer_iterations import OuterIterations
 from fairconstrained.solvers._augmented.stopping import Progress
 from fairconstrained.solvers._augmented.tightening import Surrogates
 
@@ -212,3 +216,89 @@ def test_the_infeasible_iterates_of_least_objective_are_kept(known):
     iterates.return_to_nearest()
     np.testing.assert_allclose(iterates.params, iterates.nearest.params)
     np.testing.assert_allclose(iterates.scores, known.problem.scores(iterates.nearest.params))
+
+
+# --- coordinates that know the curvature
+
+
+@pytest.mark.parametrize("n_copies", [1, 2])
+def test_coordinates_of_the_curvature_are_inverses_and_make_the_objective_round(parity_problem, n_copies):
+    problem = parity_problem(StatisticalParity, 0.1)
+    problem = replace(problem, model=replace(problem.model, n_copies=n_copies), constraints=())
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=problem.n_params) / 10
+    scores = problem.scores(z)
+    coordinates = Curvatures(problem, scores).coordinates(Lagrangian(problem, 10.0, True), z)
+    np.testing.assert_allclose(coordinates.to_params(coordinates.from_params(z)), z, atol=1e-8)
+    u, gradient = rng.normal(size=(2, z.size))
+    assert coordinates.pull(gradient) @ u == pytest.approx(gradient @ coordinates.to_params(u))
+    view = FullBatchView(problem)
+
+    def slope(u):
+        return coordinates.pull(view.at(coordinates.to_params(u)).gradient(1.0, np.empty(0)))
+
+    here, step = coordinates.from_params(z), 1e-5 * u
+    np.testing.assert_allclose((slope(here + step) - slope(here - step)) / 2, step, atol=2e-2 * np.linalg.norm(step))
+
+
+@pytest.mark.parametrize("units", [2.0**-27, 2.0 ** np.array([-20, 0, 20])])
+def test_units_do_not_matter_in_coordinates_of_the_curvature(parity_problem, units):
+    problem = parity_problem(StatisticalParity, 0.1)
+    problem = replace(problem, model=replace(problem.model, alpha=0.0))
+    in_units = problem.on(replace(problem.data, X=problem.data.X * units))
+    lagrangian = Lagrangian(problem, 10.0, True)
+    z = np.random.default_rng(0).normal(size=problem.n_params) / 10
+    scores, aux = problem.scores(z), problem.initial_aux(problem.scores(z))
+    z_in_units = np.append(z[:-1] / units, z[-1])
+    one = Curvatures(problem, scores).coordinates(lagrangian, np.concatenate([z, aux]))
+    lagrangian = Lagrangian(in_units, 10.0, True)
+    other = Curvatures(in_units, scores).coordinates(lagrangian, np.concatenate([z_in_units, aux]))
+    np.testing.assert_allclose(other.root, one.root, rtol=1e-9, atol=1e-12)
+
+
+def test_coordinates_of_features_that_are_constant_or_equal(make_data, make_problem):
+    data = make_data()
+    X = np.column_stack([data.X, data.X[:, 0], np.full(data.n_samples, 1e6), np.zeros(data.n_samples)])
+    problem = make_problem(replace(data, X=X), alpha=0.0)
+    z = np.zeros(problem.n_params)
+    coordinates = Curvatures(problem, problem.scores(z)).of_objective
+    u = np.random.default_rng(0).normal(size=z.size)
+    np.testing.assert_allclose(coordinates.from_params(coordinates.to_params(u)), u, rtol=1e-6)
+
+
+def test_slopes_of_components_near_their_bounds_are_steep_directions(parity_problem):
+    problem = parity_problem(StatisticalParity, 0.1)
+    z = np.random.default_rng(0).normal(size=problem.n_params) / 10
+    z = np.concatenate([z, problem.initial_aux(problem.scores(z))])
+    lagrangian = Lagrangian(problem, 10.0, True)
+    lagrangian.multipliers[0] = 5.0
+    coordinates = Curvatures(problem, problem.scores(z)).coordinates(lagrangian, z)
+    point, units = FullBatchView(problem).at(z), np.eye(lagrangian.multipliers.size)
+    slopes = [point.gradient(0.0, unit) for unit in units]
+    near = np.linalg.norm(coordinates.pull(slopes[0]))
+    assert near**2 <= 1 / lagrangian.penalty  # as J (H + rho J J')^-1 J' is at most 1 / rho
+
+
+def test_knowing_the_curvature_saves_evaluations(parity_problem, monkeypatch):
+    monkeypatch.setattr(curved, "_ROWS", 0)
+    problem, rng = parity_problem(StatisticalParity, 0.05), np.random.default_rng
+    known = make_solver("augmented_lagrangian", {}, problem).solve(problem, None, rng(0))
+    monkeypatch.setattr(Curvatures, "suits", staticmethod(lambda problem: False))
+    unknown = make_solver("augmented_lagrangian", {}, problem).solve(problem, None, rng(0))
+    assert known.n_evaluations < 0.6 * unknown.n_evaluations
+    assert known.objective <= unknown.objective + 1e-3
+    assert not known.status.is_infeasible
+    assert not unknown.status.is_infeasible
+
+
+def test_a_run_that_comes_no_nearer_begins_anew_without_the_curvature(parity_problem, monkeypatch):
+    monkeypatch.setattr(curved, "_ROWS", 0)
+    problem, rng = parity_problem(StatisticalParity, 0.05), np.random.default_rng
+    solver = make_solver("augmented_lagrangian", {}, problem)
+    with monkeypatch.context() as patch:
+        patch.setattr(OuterIterations, "_minimise_curved", lambda self, view, curvatures: None)
+        rescued = solver.solve(problem, None, rng(0))
+    monkeypatch.setattr(Curvatures, "suits", staticmethod(lambda problem: False))
+    alone = solver.solve(problem, None, rng(0))
+    assert rescued.status == alone.status == "optimal"
+    assert rescued.objective == pytest.approx(alone.objective, rel=1e-3)

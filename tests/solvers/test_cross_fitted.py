@@ -170,6 +170,18 @@ def test_the_second_problem_bounds_the_lifted_model_too(parity_problem, notion, 
     assert at_second == pytest.approx(at_first)
 
 
+def test_the_price_of_a_bound_is_that_of_both_its_copies(parity_problem):
+    problem = parity_problem(DemographicParity, 0.1)
+    span = CrossFittedSpan.of(problem, problem.data.folds(5), np.random.default_rng(0))
+    first, *_ = span.problem.component_names
+    _, twice = span.problems(problem)
+    copy = twice.component_names[len(span.problem.component_names)]
+    assert span.of_both({first: 0.25, copy: 0.5}) == {first: 0.75}
+    assert span.of_both({copy: 0.5}) == {first: 0.5}
+    assert span.of_both({}) == {}
+    assert span.of_both(None) is None
+
+
 def test_bounds_that_the_training_rows_exceed_are_added():
     """The bound on cross-fitted scores alone leaves the training rows above kappa here."""
     model = fitted(draw(2000, 8), "cross_fitted", 0.02, "equalized_odds")

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairconstrained.models import Coordinates
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterate
 from fairconstrained.solvers._augmented.run import Run
 from fairconstrained.solvers._augmented.warm_start import resume
@@ -67,10 +69,27 @@ def _minimise_loss(
 ) -> tuple[np.ndarray, bool]:
     """Minimise one loss of the objective's path without constraints; also returns whether it is settled."""
     problem = run.lagrangian.problem.without_constraints()
-    view = FullBatchView(replace(problem, objective=loss.bind(problem.data)))
-    found = minimise(
-        view, lambda p: (p.objective, p.gradient(1.0, np.empty(0))), params, _UNCONSTRAINED_ITER, *precision
-    )
+    problem = replace(problem, objective=loss.bind(problem.data))
+    view = FullBatchView(problem)
+
+    def descended(
+        params: np.ndarray, precision: tuple[float, float], coordinates: Coordinates | None = None
+    ) -> tuple[np.ndarray, bool]:
+        return minimise(
+            view,
+            lambda p: (p.objective, p.gradient(1.0, np.empty(0))),
+            params,
+            _UNCONSTRAINED_ITER,
+            *precision,
+            coordinates=coordinates,
+        )
+
+    if precision == _FINE and Curvatures.suits_objective(problem):
+        near, _ = descended(params, _COARSE)
+        found = descended(near, _FINE, Curvatures(problem, problem.scores(near)).of_objective)
+        view.n_evaluations += 1  # passes for the curvature
+    else:
+        found = descended(params, precision)
     run.iterates.n_evaluations += view.n_evaluations
     return found
 

@@ -13,6 +13,7 @@ from typing_extensions import override
 from fairconstrained.points import KeptPoint
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._augmented.cold_start import begin_stricter, minimise_freely, searches_first
+from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterates
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
 from fairconstrained.solvers._augmented.run import Run
@@ -37,6 +38,8 @@ _PER_ITERATION_BEFORE = 1.5
 #: Share of ``tol`` that so many iterations of L-BFGS have to gain together: the next surrogates are others anyway.
 #: From a feasible iterate on only, as the way to one may be flat.
 _GAIN, _PATIENCE = 0.02, 2
+#: Iterations of L-BFGS in coordinates that know the curvature, of which so many have to gain a fraction of the value.
+_CURVED_ITER, _CURVED_PATIENCE, _CURVED_GAIN = 14, 3, 3e-4
 
 
 class OuterIterations(Method):
@@ -56,6 +59,10 @@ class OuterIterations(Method):
     """
 
     holds_rows = True
+    #: Parameters, problem and multipliers that the iterations begin with.
+    _begun: tuple[np.ndarray, Problem, np.ndarray]
+    #: The curvature, if the iterations know it.
+    _curvatures: Curvatures | None = None
 
     def __init__(
         self,
@@ -91,19 +98,22 @@ class OuterIterations(Method):
 
     @override
     def begin(self, source: Source, problem: Problem) -> None:
-        run, start, params = self._run, self._start, self._run.iterates.params
+        run, start, iterates, params = self._run, self._start, self._run.iterates, self._run.iterates.params
         source.count(self.n_rows)
         searches = searches_first(problem)
         if start is None or not problem.component_names or searches:
             minimise_freely(run, params)
             if start is not None:
-                run.iterates.measure(start.model_state)
+                iterates.measure(start.model_state)
             elif not run.is_converged and not searches:
                 begin_stricter(run, self._rng)
         elif self._is_followed:
             follow(run, start)
         else:
             resume(run, start)
+        if Curvatures.suits(run.lagrangian.problem):
+            self._begun = iterates.params.copy(), run.lagrangian.problem, run.lagrangian.multipliers.copy()
+            self._curvatures = Curvatures(run.lagrangian.problem, iterates.scores)
         self._count(source)
 
     @override
@@ -182,19 +192,10 @@ class OuterIterations(Method):
         """Minimise the augmented Lagrangian, and update its multipliers."""
         run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
         view = FullBatchView(lagrangian.problem)
-        per_iteration, gain = (
-            (_PER_ITERATION_BEFORE, 0.0) if iterates.best is None else (PER_ITERATION, _GAIN * self._options.tol)
-        )
-        iterates.w, _ = minimise(
-            view,
-            lagrangian.at,
-            iterates.w,
-            run.inner_iter,
-            gtol=1e-6,
-            gain=gain,
-            patience=_PATIENCE,
-            per_iteration=per_iteration,
-        )
+        if self._curvatures is None:
+            self._minimise_scaled(view)
+        else:
+            self._minimise_curved(view, self._curvatures)
         point = KeptPoint(view, iterates.w)
         iterates.n_evaluations += view.n_evaluations
         self._n_iter += 1
@@ -202,6 +203,44 @@ class OuterIterations(Method):
         if run.surrogates.is_widest:
             run.widest = start_after(lagrangian.problem, iterates.params.copy(), lagrangian.multipliers)
         return point
+
+    def _minimise_scaled(self, view: FullBatchView) -> None:
+        """Move to the minimiser, by L-BFGS in well-scaled coordinates."""
+        run, iterates = self._run, self._run.iterates
+        per_iteration, gain = (
+            (_PER_ITERATION_BEFORE, 0.0) if iterates.best is None else (PER_ITERATION, _GAIN * self._options.tol)
+        )
+        iterates.w, _ = minimise(
+            view,
+            run.lagrangian.at,
+            iterates.w,
+            run.inner_iter,
+            gtol=1e-6,
+            gain=gain,
+            patience=_PATIENCE,
+            per_iteration=per_iteration,
+        )
+
+    def _minimise_curved(self, view: FullBatchView, curvatures: Curvatures) -> None:
+        """Move to the minimiser, in coordinates that know the curvature, anew after some iterations on a long way."""
+        run, iterates = self._run, self._run.iterates
+        left, is_settled = _CURVED_ITER if self._n_iter else run.inner_iter, False
+        while left > 0 and not is_settled:
+            n_iter = min(left, _CURVED_ITER)
+            coordinates = curvatures.coordinates(run.lagrangian, iterates.w)
+            view.n_evaluations += 1  # their passes over the features
+            iterates.w, is_settled = minimise(
+                view,
+                run.lagrangian.at,
+                iterates.w,
+                n_iter,
+                gtol=1e-6,
+                gain=_CURVED_GAIN,
+                patience=_CURVED_PATIENCE,
+                per_iteration=_PER_ITERATION_BEFORE,
+                coordinates=coordinates,
+            )
+            left -= n_iter
 
     def _judge(self, previous: float, objective: float) -> None:
         """Converged if the best objective has settled; given up if feasibility does not come nearer.
@@ -228,16 +267,28 @@ class OuterIterations(Method):
         is_feasible = problem.measured(point.scores).excess <= 0
         return point.objective - self._options.tol * abs(point.objective) if is_feasible else np.inf
 
+    def _begin_without_curvature(self) -> None:
+        """Begin anew, by shorter steps, where those that know the curvature come no nearer to feasibility."""
+        run, lagrangian, self._curvatures = self._run, self._run.lagrangian, None
+        lagrangian.restart()
+        params, lagrangian.problem, lagrangian.multipliers = self._begun
+        run.surrogates = Surrogates(lagrangian.problem.constraints)
+        run.progress = Progress(self._options.patience, self._options.tol)
+        run.begin_at(params)
+
     def _tighten(self) -> None:
         """Set the next surrogates, or begin anew where a run comes no nearer to feasibility."""
         run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
+        assert iterates.last is not None  # it was assessed in this iteration
         if iterates.best is None and run.progress.is_over and not run.progress.restarted:
+            if self._curvatures is not None and iterates.last.objective < self._least_rescaled_objective:
+                self._begin_without_curvature()
+                return
             # again where feasibility was nearest, with surrogates that look further than a few rows
             iterates.return_to_nearest()
             for part in (run.progress, lagrangian, run.surrogates):
                 part.restart()
             return
-        assert iterates.last is not None  # it was assessed in this iteration
         violations = iterates.last.violations
         # If nothing holds yet, a margin may cost no more than what counts as settled.
         cost = lagrangian.multipliers.sum() * violations

@@ -1,0 +1,170 @@
+"""Unconstrained linear models of several parts of the rows, fitted at once: every pass over the features serves all."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import numpy as np
+import torch
+
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import BoundObjective, of_rows
+from fairconstrained.problem import Problem
+from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_cheap_hessian, hessian
+from fairconstrained.views import RowLosses
+
+__all__ = ["fitted_at_once", "suits"]
+
+#: Largest slope in coordinates of curvature 1 at which a model is finished, and most evaluations of it.
+_GTOL, _ROUNDS = 1e-3, 200
+#: Pairs of steps and slopes that are kept, the share of the promised gain that a step has to keep, and rounding.
+_PAIRS, _KEPT, _ROUNDING = 20, 1e-4, 1e-14
+
+
+def suits(problem: Problem) -> bool:
+    """Whether there are linear scores of few enough coefficients, and a smooth and convex loss of the rows."""
+    objective = problem.objective
+    is_convex = isinstance(objective, RowLosses) and objective.row_loss.is_smooth_and_convex
+    return is_convex and has_cheap_hessian(problem)
+
+
+def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tuple[list[np.ndarray], int]:
+    r"""Minimise the objective over one part of the rows after the other, in turns that share products with X.
+
+    L-BFGS from zero, in coordinates in which the curvature of the loss at scores of zero is 1. Labels have no part in
+    that curvature, so that the model of a part knows nothing of the labels of other rows.
+
+    Parameters
+    ----------
+    problem : Problem
+        Problem that `suits` accepts; its constraints are left out.
+    parts : iterable of ndarray of int, or None
+        Rows of every part, ascending; None for all rows.
+
+    Returns
+    -------
+    params : list of ndarray of shape (n_params,)
+    n_evaluations : int
+        Number of values with gradients, each on all rows.
+
+    References
+    ----------
+    Böhning, Multinomial logistic regression algorithm, Annals of the Institute of Statistical Mathematics 44 (1992):
+    the curvature at zero bounds that of the logistic loss.
+    """
+    model, data = cast(LinearModel, problem.model), problem.data
+    shares = [_shares(problem, rows) for rows in parts]
+    losses, coordinates = _Losses(problem, shares), _coordinates(problem)
+    descents = [_Descent(np.zeros(model.n_params)) for _ in shares]
+    n_evaluations = 0
+    for _ in range(_ROUNDS):
+        active = [k for k, descent in enumerate(descents) if not descent.is_finished]
+        if not active:
+            break
+        params = np.column_stack([coordinates.to_params(descents[k].trial) for k in active])
+        table = model.column_scores(_by_copy(params, model.n_copies), data)  # the slopes take the place of the scores
+        values = [losses.at(k, own) for k, own in zip(active, table.T, strict=True)]
+        gradients = model.gradients(data, table)
+        del table  # as large as so many columns of X
+        for column, k in enumerate(active):
+            penalty, pull = model.penalty(params[:, column])
+            descents[k].see(values[column] + penalty, coordinates.pull(gradients[:, column] + pull))
+        n_evaluations += len(active)
+    return [coordinates.to_params(descent.point) for descent in descents], n_evaluations
+
+
+def _shares(problem: Problem, rows: np.ndarray | None) -> np.ndarray:
+    """Weights of all rows in the objective of a part, zero for the others; ndarray of shape (n_samples,)."""
+    objective = problem.objective
+    if rows is None:
+        return cast(RowLosses, objective).row_weights(np.ones(1))[0]
+    bare = replace(problem.data, X=np.empty((problem.data.n_samples, 0)))
+    shares = np.zeros(problem.data.n_samples)
+    of_part = cast(BoundObjective, objective.on(bare.part(rows)))  # type: ignore[attr-defined]
+    shares[rows] = cast(RowLosses, of_part).row_weights(np.ones(1))[0]
+    return shares
+
+
+def _coordinates(problem: Problem) -> NewtonCoordinates:
+    """Coordinates that suit the curvature at scores of zero, with every row's weight in the data."""
+    row_loss, data = cast(RowLosses, problem.objective).row_loss, problem.data
+    unit = float(row_loss.curvature(torch.zeros(1, dtype=torch.float64), data.y[:1])[0])
+    return NewtonCoordinates.of(problem.penalised_coordinates, hessian(problem, unit * data.weights.numpy()))
+
+
+def _by_copy(params: np.ndarray, n_copies: int) -> list[np.ndarray]:
+    """Parameters in columns by part of the rows that has its own coefficients."""
+    return list(params.reshape(n_copies, -1, params.shape[1]))
+
+
+class _Losses:
+    """Losses of several parts of the rows, as functions of the scores of all rows."""
+
+    def __init__(self, problem: Problem, shares: list[np.ndarray]) -> None:
+        self._row_loss, self._y = cast(RowLosses, problem.objective).row_loss, problem.data.y
+        self._shares = shares
+
+    def at(self, number: int, scores: np.ndarray) -> float:
+        """The loss of a part at scores of all rows, which are overwritten by its slopes."""
+        shares, at = self._shares[number], torch.from_numpy(scores.copy())
+        scores[:] = of_rows(torch.from_numpy(shares), self._row_loss.slope(at, self._y)).numpy()
+        return float(shares @ self._row_loss.of(at, self._y).numpy())
+
+
+@dataclass
+class _Descent:
+    """L-BFGS that is told the value and the gradient at one trial after the other.
+
+    Attributes
+    ----------
+    trial : ndarray of shape (n_params,)
+        Where it wants to know them next.
+    point : ndarray of shape (n_params,)
+        Best point so far.
+    is_finished : bool
+    """
+
+    trial: np.ndarray
+    point: np.ndarray = field(init=False)
+    is_finished: bool = False
+    _value: float = np.inf
+    _gradient: np.ndarray = field(init=False)
+    _step: np.ndarray = field(init=False)
+    _pairs: deque[tuple[np.ndarray, np.ndarray]] = field(default_factory=lambda: deque(maxlen=_PAIRS))
+
+    def __post_init__(self) -> None:
+        self.point = self.trial
+        self._gradient = self._step = np.zeros_like(self.trial)
+
+    def see(self, value: float, gradient: np.ndarray) -> None:
+        """Go on from the trial if it is good, or try a shorter step."""
+        promised = float(self._gradient @ self._step)
+        rounding = _ROUNDING * max(abs(value), 1.0)
+        if not value <= self._value + _KEPT * promised + rounding:
+            self._step = self._step / 2
+            self.is_finished = -promised <= rounding
+            self.trial = self.point + self._step
+            return
+        change = gradient - self._gradient
+        if self._step @ change > 0:
+            self._pairs.append((self._step, change))
+        self.point, self._value, self._gradient = self.trial, value, gradient
+        self.is_finished = float(np.abs(gradient).max()) <= _GTOL
+        self._step = -self._scaled(gradient)
+        self.trial = self.point + self._step
+
+    def _scaled(self, gradient: np.ndarray) -> np.ndarray:
+        """The inverse curvature times the gradient (Nocedal, Wright, Algorithm 7.4)."""
+        direction, weights = gradient, []
+        for step, change in reversed(self._pairs):
+            weights.append(step @ direction / (step @ change))
+            direction = direction - weights[-1] * change
+        if self._pairs:
+            step, change = self._pairs[-1]
+            direction = direction * (step @ change) / (change @ change)
+        for (step, change), weight in zip(self._pairs, reversed(weights), strict=True):
+            direction = direction + (weight - change @ direction / (step @ change)) * step
+        return direction

@@ -1,0 +1,90 @@
+"""Coordinates in which a function of the coefficients of a linear model has a Hessian of about 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from typing_extensions import override
+
+from fairconstrained.models import Coordinates, LinearModel
+from fairconstrained.problem import Problem
+
+__all__ = ["NewtonCoordinates", "has_cheap_hessian", "hessian"]
+
+#: Parameters, and multiply-adds of the Hessian, up to which it is worth its price.
+_MOST, _WORK = 600, 2e10
+#: Ridge of a Hessian in multiples of its diagonal, and of what that is made of, where most of it cancels out.
+_RIDGE, _LEAST = 1e-4, 1e-9
+#: Ridge of any Hessian in multiples of its trace, beyond what rounding may make negative.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class NewtonCoordinates(Coordinates):
+    """Coordinates ``root' u`` of well-scaled coordinates ``u``, in which a Hessian of ``root root'`` becomes 1.
+
+    As the Hessian is that in well-scaled coordinates, the units of the features do not matter to it or its ridge.
+
+    Attributes
+    ----------
+    scaled : Coordinates
+    root : ndarray of shape (n_variables, n_variables)
+        Lower triangular.
+    """
+
+    scaled: Coordinates
+    root: np.ndarray
+
+    @classmethod
+    def of(cls, scaled: Coordinates, table: np.ndarray) -> NewtonCoordinates:
+        """Coordinates that suit a Hessian in well-scaled coordinates, of shape (n_variables, n_variables)."""
+        return cls(scaled, cholesky(table + _ROUNDING * np.trace(table) * np.eye(len(table)), lower=True))
+
+    @override
+    def to_params(self, u: np.ndarray) -> np.ndarray:
+        return self.scaled.to_params(solve_triangular(self.root, u, lower=True, trans="T", check_finite=False))
+
+    @override
+    def from_params(self, params: np.ndarray) -> np.ndarray:
+        return self.root.T @ self.scaled.from_params(params)
+
+    @override
+    def pull(self, gradient: np.ndarray) -> np.ndarray:
+        return solve_triangular(self.root, self.scaled.pull(gradient), lower=True, check_finite=False)
+
+
+def has_cheap_hessian(problem: Problem) -> bool:
+    """Whether scores are linear, without a domain, and a Hessian is worth its price."""
+    model = problem.model
+    if not isinstance(model, LinearModel) or problem.domain is not None:
+        return False
+    work = problem.data.n_samples * model.n_params**2 / model.n_copies
+    return model.n_params <= _MOST and work <= _WORK
+
+
+def hessian(problem: Problem, by_row: np.ndarray) -> np.ndarray:
+    """Hessian of losses and penalty in the well-scaled coordinates of a problem, with a small ridge.
+
+    Parameters
+    ----------
+    problem : Problem
+        Problem of which `has_cheap_hessian` is true.
+    by_row : ndarray of shape (n_samples,)
+        Second derivatives of the losses in the scores, at least 0.
+
+    Returns
+    -------
+    table : ndarray of shape (n_params, n_params)
+        Positive definite.
+    """
+    model = problem.model
+    assert isinstance(model, LinearModel)
+    table = model.curvature(problem.data, by_row)
+    table[np.diag_indices_from(table)] += model.penalty(np.ones(model.n_params))[1]
+    pulls = np.column_stack([problem.penalised_coordinates.pull(unit) for unit in np.eye(model.n_params)])
+    scaled = pulls @ table @ pulls.T
+    parts = pulls**2 @ table.diagonal()
+    scaled[np.diag_indices_from(scaled)] += np.where(parts > 0, _RIDGE * scaled.diagonal() + _LEAST * parts, 1.0)
+    return scaled
