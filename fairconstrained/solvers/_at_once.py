@@ -14,6 +14,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.objectives import BoundObjective, of_rows
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_cheap_hessian, hessian
+from fairconstrained.solvers.resuming import Evaluate, saved_minima
 from fairconstrained.views import RowLosses
 
 __all__ = ["fitted_at_once", "suits"]
@@ -59,21 +60,37 @@ def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tupl
     shares = [_shares(problem, rows) for rows in parts]
     losses, coordinates = _Losses(problem, shares), _coordinates(problem)
     descents = [_Descent(np.zeros(model.n_params)) for _ in shares]
-    n_evaluations = 0
-    for _ in range(_ROUNDS):
-        active = [k for k, descent in enumerate(descents) if not descent.is_finished]
-        if not active:
-            break
-        params = np.column_stack([coordinates.to_params(descents[k].trial) for k in active])
+    active, n_evaluations = list(range(len(shares))), 0
+
+    def evaluate(trials: np.ndarray) -> tuple[float, np.ndarray]:
+        """Sum of the active losses, and these one after the other before their gradients, each at its own trial."""
+        nonlocal n_evaluations
+        params = np.column_stack([coordinates.to_params(trial) for trial in trials.reshape(len(active), -1)])
         table = model.column_scores(_by_copy(params, model.n_copies), data)  # the slopes take the place of the scores
-        values = [losses.at(k, own) for k, own in zip(active, table.T, strict=True)]
+        own_losses = [losses.at(k, own) for k, own in zip(active, table.T, strict=True)]
         gradients = model.gradients(data, table)
         del table  # as large as so many columns of X
-        for column, k in enumerate(active):
-            penalty, pull = model.penalty(params[:, column])
-            descents[k].see(values[column] + penalty, coordinates.pull(gradients[:, column] + pull))
+        penalties, pulls = zip(*map(model.penalty, params.T), strict=True)
+        slopes = [coordinates.pull(own + pull) for own, pull in zip(gradients.T, pulls, strict=True)]
+        values = np.add(own_losses, penalties)
         n_evaluations += len(active)
-    return [coordinates.to_params(descent.point) for descent in descents], n_evaluations
+        return float(values.sum()), np.concatenate([values, *slopes])
+
+    def descended(evaluate: Evaluate) -> tuple[np.ndarray, bool]:
+        nonlocal active
+        for _ in range(_ROUNDS):
+            active = [k for k, descent in enumerate(descents) if not descent.is_finished]
+            if not active:
+                break
+            _, told = evaluate(np.concatenate([descents[k].trial for k in active]))
+            slopes = told[len(active) :].reshape(len(active), -1)
+            for k, value, slope in zip(active, told[: len(active)].tolist(), slopes, strict=True):
+                descents[k].see(value, slope)
+        return np.concatenate([descent.point for descent in descents]), True
+
+    saved, start = saved_minima(), np.zeros(len(shares) * model.n_params)
+    points, _ = descended(evaluate) if saved is None else saved.minimised({}, evaluate, start, descended)[0]
+    return [coordinates.to_params(point) for point in points.reshape(len(shares), -1)], n_evaluations
 
 
 def _shares(problem: Problem, rows: np.ndarray | None) -> np.ndarray:

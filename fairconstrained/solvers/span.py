@@ -28,7 +28,6 @@ from fairconstrained.solvers._directions import (
 )
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
-from fairconstrained.solvers.resuming import saved_minima
 from fairconstrained.solvers.smooth import minimise
 from fairconstrained.views import Exact, FullBatch, RowLosses
 
@@ -219,7 +218,7 @@ def unconstrained_of_parts(problem: Problem, parts: Iterable[np.ndarray | None])
         In units of all rows.
     """
     free = smooth_without_constraints(problem)
-    if suits(free) and saved_minima() is None:  # a fit that may be cut off saves one minimum after the other
+    if suits(free):
         return fitted_at_once(free, parts)
     found, n_rows, nothing = [], 0, np.empty(0)
     for rows in parts:
