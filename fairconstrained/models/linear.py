@@ -212,22 +212,18 @@ class LinearModel(OutputModel, LinearMoments):
         Parameters
         ----------
         data : FairData
-        slopes : ndarray of shape (n_samples, n_slopes)
-            Slopes of functions in the scores; of a model with one copy, they may be a CSC array.
+        slopes : ndarray or CSC array of shape (n_samples, n_slopes)
+            Slopes of functions in the scores.
 
         Returns
         -------
         gradients : ndarray of shape (n_params, n_slopes)
         """
-        places, parts = self._parts(data), []
-        if len(places) == 1:
-            by_part = [sums_of_products(data.X, slopes)]
-        else:
-            by_part = list(sums_by_group(data.X, sums_of_products, slopes, places))
-        for sums, rows in zip(by_part, places, strict=True):
+        parts, pulled = self._parts(data), []
+        for sums, rows in zip(sums_by_group(data.X, _dense_sums, slopes, parts), parts, strict=True):
             totals = np.reshape(slopes[rows].sum(axis=0), (1, -1))[: int(self.fit_intercept)]
-            parts += [as_dense(sums), totals]
-        return np.vstack(parts)
+            pulled += [sums, totals]
+        return np.vstack(pulled)
 
     @property
     def of_one_score(self) -> LinearModel:
@@ -313,6 +309,10 @@ class LinearModel(OutputModel, LinearMoments):
         table = params.reshape(self.n_copies, self.n_features + self.fit_intercept)
         intercepts = table[:, -1] if self.fit_intercept else np.zeros(self.n_copies)
         return table[:, : self.n_features], intercepts
+
+
+def _dense_sums(X: Any, columns: Any) -> np.ndarray:
+    return as_dense(sums_of_products(X, columns))
 
 
 @dataclass(frozen=True)

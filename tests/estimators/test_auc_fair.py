@@ -290,7 +290,7 @@ def test_masks_as_arrays_do_not_survive_cross_validation(biased):
 
 
 def test_string_labels_and_data_frames(biased, batch):
-    frame = pd.DataFrame(biased.X, columns=["a", "b", "c", "d"], index=np.arange(400)[::-1])
+    frame = pd.DataFrame(biased.X, columns=["a", "b", "c", "d"], index=np.arange(400)[::-1] + 1000)
     labels = pd.Series(np.array(["no", "yes"])[biased.y])
     model = stream().fit(frame, labels, sensitive_features=pd.DataFrame({"sex": np.array(["f", "m"])[biased.groups]}))
     np.testing.assert_array_equal(model.coef_, batch.coef_)
