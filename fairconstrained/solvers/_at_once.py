@@ -13,23 +13,16 @@ import torch
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import BoundObjective, of_rows
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_cheap_hessian, hessian
+from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, hessian
 from fairconstrained.solvers.resuming import Evaluate, saved_minima
 from fairconstrained.views import RowLosses
 
-__all__ = ["fitted_at_once", "suits"]
+__all__ = ["fitted_at_once"]
 
 #: Largest slope in coordinates of curvature 1 at which a model is finished, and most evaluations of it.
 _GTOL, _ROUNDS = 1e-3, 200
 #: Pairs of steps and slopes that are kept, the share of the promised gain that a step has to keep, and rounding.
 _PAIRS, _KEPT, _ROUNDING = 20, 1e-4, 1e-14
-
-
-def suits(problem: Problem) -> bool:
-    """Whether there are linear scores of few enough coefficients, and a smooth and convex loss of the rows."""
-    objective = problem.objective
-    is_convex = isinstance(objective, RowLosses) and objective.row_loss.is_smooth_and_convex
-    return is_convex and has_cheap_hessian(problem)
 
 
 def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tuple[list[np.ndarray], int]:
@@ -41,7 +34,7 @@ def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tupl
     Parameters
     ----------
     problem : Problem
-        Problem that `suits` accepts; its constraints are left out.
+        Problem of which `has_convex_hessian` is true; its constraints are left out.
     parts : iterable of ndarray of int, or None
         Rows of every part, ascending; None for all rows.
 

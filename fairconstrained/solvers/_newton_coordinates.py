@@ -10,8 +10,9 @@ from typing_extensions import override
 
 from fairconstrained.models import Coordinates, LinearModel
 from fairconstrained.problem import Problem
+from fairconstrained.views import RowLosses
 
-__all__ = ["NewtonCoordinates", "has_cheap_hessian", "hessian"]
+__all__ = ["NewtonCoordinates", "has_cheap_hessian", "has_convex_hessian", "hessian"]
 
 #: Parameters, and multiply-adds of the Hessian, up to which it is worth its price.
 _MOST, _WORK = 600, 2e10
@@ -62,6 +63,13 @@ def has_cheap_hessian(problem: Problem) -> bool:
         return False
     work = problem.data.n_samples * model.n_params**2 / model.n_copies
     return model.n_params <= _MOST and work <= _WORK
+
+
+def has_convex_hessian(problem: Problem) -> bool:
+    """Whether `has_cheap_hessian`, and the loss of the rows is smooth and convex."""
+    objective = problem.objective
+    is_convex = isinstance(objective, RowLosses) and objective.row_loss.is_smooth_and_convex
+    return is_convex and has_cheap_hessian(problem)
 
 
 def hessian(problem: Problem, by_row: np.ndarray) -> np.ndarray:

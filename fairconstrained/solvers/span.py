@@ -16,7 +16,7 @@ from fairconstrained.data import FairData
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._at_once import fitted_at_once, suits
+from fairconstrained.solvers._at_once import fitted_at_once
 from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status
 from fairconstrained.solvers._directions import (
     MOST_FEATURES,
@@ -26,6 +26,7 @@ from fairconstrained.solvers._directions import (
     obstacle_to_shared_scores,
     pulled_back,
 )
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.smooth import minimise
@@ -218,7 +219,7 @@ def unconstrained_of_parts(problem: Problem, parts: Iterable[np.ndarray | None])
         In units of all rows.
     """
     free = smooth_without_constraints(problem)
-    if suits(free):
+    if has_convex_hessian(free):
         return fitted_at_once(free, parts)
     found, n_rows, nothing = [], 0, np.empty(0)
     for rows in parts:

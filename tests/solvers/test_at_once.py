@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression
 
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Hinge, Logistic
-from fairconstrained.solvers._at_once import fitted_at_once, suits
+from fairconstrained.solvers._at_once import fitted_at_once
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers.span import unconstrained_of_parts
 
 
@@ -59,13 +60,13 @@ def test_a_model_knows_nothing_of_labels_outside_of_its_part(free):
 
 def test_other_problems_are_fitted_one_after_the_other(free):
     rows = every_second(free, 0)
-    assert suits(free)
+    assert has_convex_hessian(free)
     hinge = replace(free, objective=Hinge().bind(free.data))
-    assert not suits(hinge)
+    assert not has_convex_hessian(hinge)
     wide = replace(free, model=LinearModel(1000))
-    assert not suits(wide)
+    assert not has_convex_hessian(wide)
     found, n_evaluations = unconstrained_of_parts(hinge, [rows])
     assert len(found) == 1
     assert n_evaluations > 0
     weighted = replace(free, objective=Logistic().bind(free.data))
-    assert suits(weighted)
+    assert has_convex_hessian(weighted)

@@ -14,6 +14,7 @@ from fairconstrained.solvers._augmented.iterates import Iterate
 from fairconstrained.solvers._augmented.run import Run
 from fairconstrained.solvers._augmented.warm_start import resume
 from fairconstrained.solvers._base import Status
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._rescaling import constant_scores
 from fairconstrained.solvers.smooth import minimise
 
@@ -84,7 +85,7 @@ def _minimise_loss(
             coordinates=coordinates,
         )
 
-    if precision == _FINE and Curvatures.suits_objective(problem):
+    if precision == _FINE and has_convex_hessian(problem):
         near, _ = descended(params, _COARSE)
         found = descended(near, _FINE, Curvatures(problem, problem.scores(near)).of_objective)
         view.n_evaluations += 1  # passes for the curvature

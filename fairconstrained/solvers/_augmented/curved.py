@@ -14,7 +14,6 @@ from fairconstrained.solvers._augmented.multipliers import Lagrangian
 from fairconstrained.solvers._directions import pulled_back
 from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_cheap_hessian, hessian
 from fairconstrained.solvers.smooth import CoordinatesOfParams
-from fairconstrained.views import RowLosses
 
 __all__ = ["Curvatures"]
 
@@ -57,13 +56,6 @@ class Curvatures:
         has_many = problem.data.n_samples >= _ROWS
         is_smooth = all(not c.counts_rows or (has_many and c.n_aux) for c in problem.constraints)
         return bool(problem.component_names) and is_smooth and has_cheap_hessian(problem)
-
-    @staticmethod
-    def suits_objective(problem: Problem) -> bool:
-        """Whether there are linear scores of few enough coefficients, and a smooth and convex loss of the rows."""
-        objective = problem.objective
-        is_convex = isinstance(objective, RowLosses) and objective.row_loss.is_smooth_and_convex
-        return is_convex and has_cheap_hessian(problem)
 
     @property
     def of_objective(self) -> Coordinates:
