@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ __all__ = ["best_rescaled", "constant_scores"]
 _MAX_CUTS = 5_000
 #: Allowed cuts next to the free optimum, on either side, that are tried at most.
 _NEXT = 4
+#: Cuts that are examined at first.
+_FEW_CUTS = 64
 #: How far into an interval between two scores a cut is laid, as a share of it.
 _INSIDE = 1e-9
 #: Gain of the objective, relative to it, that is worth a change.
@@ -236,8 +239,8 @@ class _Plane:
         bounds = [(0.0, largest), (None, None) if self.rescaling.can_shift else (0.0, 0.0)]
         return minimize(self.objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_PRECISELY).x
 
-    def _cuts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Cuts just above and just below every score, and which are within the bounds; shape (n_cuts,)."""
+    def _cuts(self) -> np.ndarray:
+        """Cuts just above and just below every score, ascending; shape (n_cuts,)."""
         levels = np.unique(self.scores)
         if levels.size > _MAX_CUTS:
             levels = levels[np.linspace(0, levels.size - 1, _MAX_CUTS).astype(int)]
@@ -246,27 +249,37 @@ class _Plane:
         rounding = 64 * np.spacing(np.abs(levels).max(initial=1.0))
         above = levels + np.maximum(_INSIDE * gaps[1:], rounding)
         below = levels - np.maximum(_INSIDE * gaps[:-1], rounding)
-        cuts = np.sort(np.concatenate([above, below]))
+        return np.sort(np.concatenate([above, below]))
+
+    def _allowed(self, cuts: np.ndarray) -> np.ndarray:
+        """Return which of the cuts are within the bounds; boolean ndarray of shape (n_cuts,)."""
         allowed = np.ones(cuts.size, dtype=bool)
         for constraint, most in zip(self.problem.constraints, self.tolerances.tolist(), strict=True):
             values = constraint.values_at_cuts(self.scores, cuts)
             assert values is not None  # see `_cuts_decide`
             allowed &= constraint.excess(values) <= most
-        return cuts, allowed
+        return allowed
+
+    def _allowed_among(self, cuts: np.ndarray) -> Iterator[float]:
+        """Those of the cuts that are within the bounds, in their order; no more are examined than are asked for."""
+        first, size = 0, _FEW_CUTS
+        while first < cuts.size:
+            some = cuts[first : first + size]
+            yield from some[self._allowed(some)].tolist()
+            first, size = first + size, 4 * size
 
     def _by_cuts(self, free: np.ndarray, least: float) -> Iterator[np.ndarray]:
         """The best points on the rays of the allowed cuts next to the free optimum, as far as they beat ``least``."""
-        cuts, allowed = self._cuts()
+        cuts = self._cuts()
         if not self.rescaling.can_shift:
-            yield from self._by_multiples(cuts[allowed], free)
+            yield from self._by_multiples(cuts[self._allowed(cuts)], free)
             return
-        standard = (cuts - self.centre) / self._spread
-        own = int(np.searchsorted(standard, (self._thresholds[0] - free[1]) / max(free[0], 1e-300)))
-        below, above = standard[:own][allowed[:own]], standard[own:][allowed[own:]]
-        for side in (below[::-1], above):
+        free_cut = (self._thresholds[0] - free[1]) / max(free[0], 1e-300)
+        own = int(np.searchsorted((cuts - self.centre) / self._spread, free_cut))
+        for side in (cuts[:own][::-1], cuts[own:]):
             tried: list[np.ndarray] = []
-            for cut in side[:_NEXT].tolist():
-                point = self._on_ray(cut, free)
+            for cut in islice(self._allowed_among(side), _NEXT):
+                point = self._on_ray((cut - self.centre) / self._spread, free)
                 if self._value(point) >= least:  # nor is a cut further away better
                     break
                 tried.append(point)
@@ -378,9 +391,9 @@ class _Plane:
         decisions = self.problem.objective.decisions
         assert decisions is not None  # errors are counted
         if self._cuts_decide and self._thresholds == [threshold]:
-            cuts, allowed = self._cuts()
+            cuts = self._cuts()
             order = np.argsort(self.scores, kind="stable")
             above = sums_from(decisions.columns[:, order])[:, np.searchsorted(self.scores[order], cuts, side="right")]
-            loss = np.where(allowed, decisions.of_sums(above), np.inf)
+            loss = np.where(self._allowed(cuts), decisions.of_sums(above), np.inf)
             if np.isfinite(loss).any():
                 yield self.at(self._spread, self.centre + threshold - float(cuts[np.argmin(loss)]))
