@@ -265,8 +265,9 @@ class Problem(Terms):
                 moved = self.scores(shifted)
                 if not all(c.exact(moved) <= max(c.exact(scores), c.granularity) for c in self.constraints):
                     break
-                # the first step may have to give up some of the objective for a bound
-                if step and decisions.of(moved > self.threshold) >= decisions.of(scores > self.threshold):
+                # the first step may have to give up some of the objective for a bound that is not kept
+                may_lose = not step and any(c.exact(scores) > c.granularity for c in self.constraints)
+                if not may_lose and decisions.of(moved > self.threshold) >= decisions.of(scores > self.threshold):
                     break
                 state, scores = shifted, moved
         return state

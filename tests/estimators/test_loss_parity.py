@@ -313,7 +313,7 @@ def test_features_of_either_kind(biased):
 
 @pytest.mark.slow
 def test_string_labels_and_data_frames(biased, fair):
-    frame = pd.DataFrame(biased.X, columns=["a", "b", "c", "d"], index=np.arange(300)[::-1])
+    frame = pd.DataFrame(biased.X, columns=["a", "b", "c", "d"], index=np.arange(300)[::-1] + 1000)
     labels = pd.Series(np.array(["no", "yes"])[biased.y])
     model = classifier().fit(
         frame, labels, sensitive_features=pd.DataFrame({"sex": np.array(["f", "m"])[biased.groups]})
