@@ -5,6 +5,7 @@ from . import command_line as command_line
 from . import constraints as constraints
 from . import data as data
 from . import datasets as datasets
+from . import devices as devices
 from . import distributed as distributed
 from . import domains as domains
 from . import estimators as estimators

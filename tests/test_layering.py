@@ -17,6 +17,7 @@ PACKAGE = Path(fairconstrained.__file__).parent
 #: Lowest first; every layer may import from itself and from earlier ones.
 LAYERS = (
     "checks",
+    "devices",
     "groups",
     "features",
     "tables",

@@ -6,7 +6,7 @@ import numpy as np
 from fairconstrained import PartialParityClassifier
 from fairconstrained.callbacks import resumable
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.tables import array_table
+from fairconstrained.tables import array_table, torch_table
 
 X, y, groups = make_biased_classification(2000, n_features=10, random_state=0)
 folder = tempfile.TemporaryDirectory()
@@ -22,12 +22,16 @@ print(model.status_, model.constraint_values_)
 with resumable(Path(folder.name) / "fit.checkpoint"):
     model.fit(array_table(on_disk), y, sensitive_features=groups)
 # end of cut off
+in_files = model.coef_.copy()
 
+# on a device
+model.fit(torch_table(X.astype(np.float32)), y, sensitive_features=groups)
+# end of on a device
+on_device = model.coef_.copy()
 assert not (Path(folder.name) / "fit.checkpoint").exists()
-
 assert model.constraint_values_["demographic_parity"] <= 0.05 + model.granularity_["demographic_parity"]
-in_memory = model.coef_.copy()
 model.fit(X.astype(np.float32), y, sensitive_features=groups)
-np.testing.assert_allclose(model.coef_, in_memory, rtol=1e-6)
+np.testing.assert_allclose(model.coef_, in_files, rtol=1e-6)
+np.testing.assert_allclose(model.coef_, on_device, rtol=1e-6)
 del on_disk, model
 folder.cleanup()

@@ -8,13 +8,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 from typing_extensions import override
 
 from fairconstrained.constraints import Constraint, LossParity
 from fairconstrained.constraints.compared_groups import AUTO
 from fairconstrained.data import FairData
+from fairconstrained.devices import found_device
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._epoch_stream import EpochStreaming
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly
@@ -202,7 +202,7 @@ class LossParityClassifier(
     }
 
     def _model(self, data: FairData) -> ParametricModel:
-        _check_device(self.device)
+        found_device(self.device)
         size: dict[str, Any] = {"n_features": data.row_shape, "alpha": self._alpha(data), "device": self.device}
         size["n_outputs"] = self._n_heads(data)
         if self.module is not None:
@@ -288,19 +288,3 @@ class LossParityClassifier(
         excess = super()._report(problem, params, result, target)
         self.group_losses_ = self._group_tables(problem.data, problem.scores(params))
         return excess
-
-
-def _check_device(device: str) -> None:
-    """Raise ValueError for a device that torch does not know or find."""
-    if device == "auto":
-        return
-    try:
-        known = torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f"device must be 'auto', 'cpu' or a CUDA device such as 'cuda', got {device!r}.") from error
-    if known.type not in ("cpu", "cuda"):
-        raise ValueError(f"device must be 'auto', 'cpu' or a CUDA device such as 'cuda', got {device!r}.")
-    n_found = torch.cuda.device_count()
-    if known.type == "cuda" and (known.index or 0) >= n_found:
-        found = f"{n_found} CUDA devices" if n_found else "no CUDA device"
-        raise ValueError(f"device={device!r}, but torch finds {found}. Set device='auto' or 'cpu'.")

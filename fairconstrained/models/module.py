@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from fairconstrained.checks.messages import is_number
 from fairconstrained.data import FairData
+from fairconstrained.devices import found_device
 from fairconstrained.features import map_rows
 from fairconstrained.models._training_mode import TrainingMode
 from fairconstrained.models.base import OutputModel, Pullback
@@ -258,9 +259,7 @@ class ModuleModel(OutputModel):
 
     @cached_property
     def _device(self) -> torch.device:
-        if self.device == "auto":
-            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        return torch.device(self.device)
+        return found_device(self.device)
 
     @cached_property
     def _shapes(self) -> dict[str, torch.Size]:

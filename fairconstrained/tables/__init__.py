@@ -1,4 +1,4 @@
-"""Features that are not in the memory of this process: files larger than memory, and rows of other processes."""
+"""Features elsewhere than in the memory of this process: in files larger than memory, in other processes, on a GPU."""
 
 import lazy_loader
 

@@ -43,7 +43,7 @@ def array_table(X: Any, names: Sequence[str] | None = None, block_size: int | No
     ValueError
         If X has not two dimensions, or holds no numbers.
     """
-    if not hasattr(X, "shape") or len(X.shape) != 2:
+    if not hasattr(X, "dtype") or len(X.shape) != 2:
         raise ValueError(f"a table needs an array of rows and features; got {type(X).__name__}.")
     if X.dtype not in NUMBERS:
         raise ValueError(f"a table needs numbers, and X has {X.dtype}. Encode categories, or choose numeric columns.")

@@ -77,6 +77,8 @@ def test_a_memory_map_is_read_block_by_block(tmp_path, numbers):
 def test_arrays_that_hold_no_table_are_refused():
     with pytest.raises(ValueError, match="an array of rows and features; got list"):
         array_table([[1.0, 2.0]])
+    with pytest.raises(ValueError, match="got DataFrame"):
+        array_table(pd.DataFrame({"a": [1.0]}))
     with pytest.raises(ValueError, match="an array of rows and features"):
         array_table(np.ones(3))
     with pytest.raises(ValueError, match="needs numbers, and X has object"):
