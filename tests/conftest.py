@@ -40,7 +40,7 @@ new_rows._FOLDS["training"] = None
 
 # The same examples in every run, and no deadline: a slow machine is not an error. More of them for `make test-all`.
 settings.register_profile("fast tier", derandomize=True, deadline=None, max_examples=10)
-settings.register_profile("both tiers", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("both tiers", derandomize=True, deadline=None, max_examples=20)
 
 
 def pytest_configure(config: pytest.Config) -> None:
