@@ -3,18 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Pinned, and installed before all else: an open requirement fetches gigabytes of CUDA packages.
 TORCH := torch==2.13.0
-INTO := install --quiet --disable-pip-version-check --no-compile
+INTO := install --quiet --disable-pip-version-check
 INSTALL := -m pip $(INTO)
-
-# Modules are compiled when they are first imported, and kept even where the environment says that nothing is: most of
-# what is installed is never imported.
-export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test test-all test-min lint docs docs-check trial package stale clean
 .DELETE_ON_ERROR:
 
 demo: .venv/demo
 	$(BIN)/python -m examples.demo
+
+# Compiled tests are kept, even where the environment says that nothing is: to compile them takes ten seconds of a run.
+test test-all test-min package: export PYTHONDONTWRITEBYTECODE =
 
 # The fast tier: every test that is not marked as slow.
 test: .venv/plain
@@ -62,8 +61,8 @@ package: .venv/release
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python .ci/archives.py dist
 	$(PYTHON) -m venv --without-pip .venv-package
-	$(BIN)/python -m pip --python .venv-package $(INTO) $(TORCH)
-	$(BIN)/python -m pip --python .venv-package $(INTO) dist/*.whl
+	$(BIN)/python -m pip --python .venv-package $(INTO) --no-compile $(TORCH)
+	$(BIN)/python -m pip --python .venv-package $(INTO) --no-compile dist/*.whl
 	.venv-package/bin/python .ci/readme_example.py
 	.venv-package/bin/fairconstrained metrics docs/guide/scores.csv --label high_income --score score --groups sex
 
