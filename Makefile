@@ -34,7 +34,7 @@ lint: .venv/plain
 docs: .venv/docs
 	$(BIN)/sphinx-build -j auto -W --keep-going -b html docs docs/_build/html
 
-# Every page in a headless browser, at three widths; needs Chromium or Chrome, and npm for two packages of its own.
+# Pages in a headless browser, at three widths; needs Chromium or Chrome, and npm for two packages of its own.
 BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome google-chrome-stable,$(shell command -v $(name))))
 
 docs-check: docs
