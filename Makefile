@@ -80,9 +80,12 @@ clean:
 	$(BIN)/python $(INSTALL) -e '.[$(EXTRAS)]'
 	touch $@
 
-.venv-lowest/plain: pyproject.toml .ci/lowest_versions.py
+.venv-lowest/torch:
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
-	.venv-lowest/bin/python .ci/lowest_versions.py > .venv-lowest/constraints.txt
 	.venv-lowest/bin/python $(INSTALL) $(TORCH)
+	touch $@
+
+.venv-lowest/plain: .venv-lowest/torch pyproject.toml .ci/lowest_versions.py
+	.venv-lowest/bin/python .ci/lowest_versions.py > .venv-lowest/constraints.txt
 	.venv-lowest/bin/python $(INSTALL) -c .venv-lowest/constraints.txt -e '.[test,baselines]'
 	touch $@
