@@ -265,7 +265,8 @@ def test_the_file_is_written_while_training_goes_on(tmp_path):
 # --- the bar
 
 
-def test_a_progress_bar(capfd):
+def test_a_progress_bar(capfd, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")  # a bar is as wide as the terminal
     fit(loose(verbose=1))
     out, err = capfd.readouterr()
     assert out.startswith("LossParityClassifier: completed after ")

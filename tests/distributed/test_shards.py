@@ -101,7 +101,7 @@ def test_frames_keep_their_names_and_columns_of_groups_are_combined():
         (lambda X, columns: (pd.DataFrame(X).add_prefix("x"), columns), "columns of X in process 1 are .'x0'"),
         (lambda X, columns: (X, {"y": columns["y"]}), r"process 1 has \['y'\] and process 0 has"),
         (lambda X, columns: (X, {**columns, "y": columns["y"][1:]}), "in process 1: y has 199 rows and X has 200"),
-        (lambda X, columns: (X.astype(str) + "a", columns), "in process 1: .*could not convert"),
+        (lambda X, columns: (np.char.add(X.astype(str), "a"), columns), "in process 1: .*could not convert"),
         (lambda X, columns: (np.where(X > 2, np.nan, X), columns), "NaN or infinity in"),
         (lambda X, columns: (X, {**columns, "sensitive_features": [None] * 200}), "in process 1: .*missing values"),
     ],

@@ -99,7 +99,8 @@ def test_a_path_shows_the_cost_in_its_table_and_does_not_warn():
     assert bound < free - 0.1
 
 
-def test_the_words_of_a_fit(capfd):
+def test_the_words_of_a_fit(capfd, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")  # a bar is as wide as the terminal
     fitted = costly(model(verbose=1))
     out, err = capfd.readouterr()
     value, gap = fitted.constraint_values_["demographic_parity"], fitted.new_row_gaps_["demographic_parity"]
