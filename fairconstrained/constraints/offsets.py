@@ -6,16 +6,16 @@ most ``n_g + 1`` different outcomes, each with a rate and a gain. Both searches 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Cuts", "cuts_between", "free_offset", "group_offsets", "shared_offset"]
+__all__ = ["Cuts", "allowed_in_order", "cuts_between", "free_offset", "group_offsets", "shared_offset"]
 
 #: Windows of rates that `group_offsets` tries at most, evenly spread over all there are.
 _MAX_WINDOWS = 50_000
-#: Cuts that `shared_offset` asks about at first, and at most, at a time: many groups have a sum for every cut.
+#: Cuts that are examined at first, and at most, at a time: many groups have a sum for every cut.
 _FEW_CUTS, _MANY_CUTS = 256, 65_536
 #: Rates are sums of floats; windows that differ by less are the same.
 _ROUNDING = 1e-12
@@ -114,14 +114,17 @@ def shared_offset(
     """
     cuts = cuts_between(scores, np.zeros_like(scores), gains)
     by_gain = cuts.at[np.argsort(-cuts.gain, kind="stable")]
+    best = next(allowed_in_order(by_gain, allowed), None)
+    return 0.0 if best is None else threshold - best
+
+
+def allowed_in_order(cuts: np.ndarray, allowed: Callable[[np.ndarray], np.ndarray]) -> Iterator[float]:
+    """Yield those of the cuts that are allowed, in their order; few more are examined than are asked for."""
     first, size = 0, _FEW_CUTS
-    while first < by_gain.size:
-        tried = by_gain[first : first + size]
-        kept = allowed(tried)
-        if kept.any():
-            return float(threshold - tried[np.argmax(kept)])
+    while first < cuts.size:
+        some = cuts[first : first + size]
+        yield from some[allowed(some).astype(bool)].tolist()
         first, size = first + size, min(4 * size, _MANY_CUTS)
-    return 0.0
 
 
 def free_offset(scores: np.ndarray, gains: np.ndarray, threshold: float) -> float:

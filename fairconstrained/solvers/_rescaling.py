@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 
+from fairconstrained.constraints.offsets import allowed_in_order
 from fairconstrained.models import Rescaling
 from fairconstrained.objectives import sums_from
 from fairconstrained.problem import Problem
@@ -29,8 +30,6 @@ __all__ = ["best_rescaled", "constant_scores"]
 _MAX_CUTS = 5_000
 #: Allowed cuts next to the free optimum, on either side, that are tried at most.
 _NEXT = 4
-#: Cuts that are examined at first.
-_FEW_CUTS = 64
 #: How far into an interval between two scores a cut is laid, as a share of it.
 _INSIDE = 1e-9
 #: Gain of the objective, relative to it, that is worth a change.
@@ -260,14 +259,6 @@ class _Plane:
             allowed &= constraint.excess(values) <= most
         return allowed
 
-    def _allowed_among(self, cuts: np.ndarray) -> Iterator[float]:
-        """Those of the cuts that are within the bounds, in their order; no more are examined than are asked for."""
-        first, size = 0, _FEW_CUTS
-        while first < cuts.size:
-            some = cuts[first : first + size]
-            yield from some[self._allowed(some)].tolist()
-            first, size = first + size, 4 * size
-
     def _by_cuts(self, free: np.ndarray, least: float) -> Iterator[np.ndarray]:
         """The best points on the rays of the allowed cuts next to the free optimum, as far as they beat ``least``."""
         cuts = self._cuts()
@@ -278,7 +269,7 @@ class _Plane:
         own = int(np.searchsorted((cuts - self.centre) / self._spread, free_cut))
         for side in (cuts[:own][::-1], cuts[own:]):
             tried: list[np.ndarray] = []
-            for cut in islice(self._allowed_among(side), _NEXT):
+            for cut in islice(allowed_in_order(side, self._allowed), _NEXT):
                 point = self._on_ray((cut - self.centre) / self._spread, free)
                 if self._value(point) >= least:  # nor is a cut further away better
                     break
