@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 
 __all__ = ["found_device"]
@@ -22,7 +24,7 @@ def found_device(device: str | torch.device) -> torch.device:
     """
     n_found = torch.cuda.device_count()
     if device == "auto":
-        return torch.device("cuda" if n_found else "cpu")
+        return _opened(torch.device("cuda")) if n_found else torch.device("cpu")
     try:
         known = torch.device(device)
     except RuntimeError:
@@ -32,4 +34,11 @@ def found_device(device: str | torch.device) -> torch.device:
     if known.type == "cuda" and (known.index or 0) >= n_found:
         found = f"{n_found} CUDA devices" if n_found else "no CUDA device"
         raise ValueError(f"device={str(device)!r}, but torch finds {found}. Set device='auto' or 'cpu'.")
-    return known
+    return known if known.type == "cpu" else _opened(known)
+
+
+@cache
+def _opened(device: torch.device) -> torch.device:
+    """Return a CUDA device whose thread of backward passes has used it; torch warns where a product is the first use."""
+    torch.ones(1, device=device, requires_grad=True).sqrt().backward()
+    return device

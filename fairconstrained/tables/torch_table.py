@@ -149,9 +149,10 @@ def _moved(values: Any, device: torch.device) -> Tensor:
 
 
 def _csr(ends: Tensor, places: Tensor, values: Tensor, shape: Sequence[int]) -> Tensor:
-    """CSR tensor of these arrays; torch warns once that not every function takes one."""
+    """CSR tensor of these arrays; torch warns once that not every function takes one, and that it does not check it."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
+        for message in ("Sparse CSR tensor support is in beta", "Sparse invariant checks are implicitly disabled"):
+            warnings.filterwarnings("ignore", message, UserWarning)
         return torch.sparse_csr_tensor(ends, places, values, tuple(shape), check_invariants=False)
 
 
