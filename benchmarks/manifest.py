@@ -57,6 +57,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "boosting_speed": _BOOSTING,
     "bound_speed": (*_AUC, *_LOSSES, "constraints/rate_gap.py"),
     "certification": ("certification",),
+    "devices": ("devices.py", "tables/torch_table.py", "models/module.py", *_LINEAR),
     "distributed": ("distributed", "tables", "heads", *_LINEAR),
     "fairness_paths": ("paths", *_PARITY, *_AUC, "constraints/rate_gap.py"),
     "head_speed": ("heads", *_SOLVERS),
