@@ -39,6 +39,6 @@ def found_device(device: str | torch.device) -> torch.device:
 
 @cache
 def _opened(device: torch.device) -> torch.device:
-    """Return a CUDA device whose thread of backward passes has used it; torch warns where a product is the first use."""
+    """Return a CUDA device that a backward pass has used: torch warns where the first one begins with a product."""
     torch.ones(1, device=device, requires_grad=True).sqrt().backward()
     return device
