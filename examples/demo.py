@@ -201,7 +201,7 @@ def draw(results: pd.DataFrame, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-_NOTE = {"ha": "right", "va": "top", "xytext": (0, -2), "textcoords": "offset points", "fontsize": 8, "color": "0.3"}
+_NOTE = {"ha": "right", "va": "bottom", "xytext": (0, 2), "textcoords": "offset points", "fontsize": 8, "color": "0.3"}
 
 
 def _draw_kept(results: pd.DataFrame, ax: Any) -> None:
@@ -222,6 +222,7 @@ def _draw_kept(results: pd.DataFrame, ax: Any) -> None:
     ):
         heading = f"{name}\n({bounded})".replace("PartialParity, ", "PartialParity,\n")
         ax.annotate(heading, (places[first] - 0.4, 0.97), xycoords=("data", "axes fraction"), fontsize=8, va="top")
+    ax.set_xlim(right=places[-1] + 1.1)  # room for the last heading
     ax.set_ylim(0.0, 1.3 * ax.get_ylim()[1])
     ax.set_xlabel("bound")
     ax.set_ylabel("gap / bound")

@@ -14,22 +14,31 @@ from fairconstrained.constraints.group_rates import NAMED_RATES
 from fairconstrained.metrics import decision_rates
 
 ROOT = Path(__file__).parents[1]
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf8"), re.DOTALL)
+#: Blocks of the README in Python, each with the block of its output, if there is one.
+BLOCKS = re.findall(
+    r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", (ROOT / "README.md").read_text(encoding="utf8"), re.DOTALL
+)
 
 
 def test_there_is_something_to_run():
-    assert len(BLOCKS) == 4
+    assert [bool(output) for _, output in BLOCKS] == [True, False, False, False]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", BLOCKS, ids=["first", "promise", "grid search", "new data"])
-def test_readme(block, tmp_path):
+@pytest.mark.parametrize(("block", "output"), BLOCKS, ids=["first", "promise", "grid search", "new data"])
+def test_readme(block, output, tmp_path):
     script = tmp_path / "block.py"
     script.write_text(block, encoding="utf8")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}  # as the tests run beside each other
     run = subprocess.run([sys.executable, script], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip()
+    if output:
+        number = r"\d+\.\d+"
+        assert re.sub(number, "", run.stdout) == re.sub(number, "", output)
+        assert [*map(float, re.findall(number, run.stdout))] == pytest.approx(
+            [*map(float, re.findall(number, output))], abs=1e-3
+        )
 
 
 def code_on(page):

@@ -147,7 +147,7 @@ def _numbers(frame: pd.DataFrame, name: str | None) -> pd.Series | None:
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if wrong.size:
         raise ValueError(
-            f"column {name!r} should hold numbers, and {wrong.size} of {len(column)} are none, such as "
+            f"column {name!r} should hold numbers, and {wrong.size} of {len(column)} values are not, such as "
             f"{column.iloc[wrong[0]]!r} in {_lines(wrong[:1])}."
         )
     return numbers
