@@ -142,7 +142,7 @@ def test_names_lists_every_gap(capsys):
         (["--label", "hird"], r"no column 'hird'; did you mean 'hired'\? Its columns are \['hired', 'score'"),
         (["--label", "grade"], r"has 3 labels: \['a', 'b', 'c'\]. Say with --pos-label"),
         (["--pos-label", "maybe"], r"--pos-label maybe is not among the labels of column 'hired': \['no', 'yes'\]"),
-        (["--score", "sex"], r"column 'sex' should hold numbers, and 400 of 400 values are not, such as '[fm]' in line 2"),
+        (["--score", "sex"], "should hold numbers, and 400 of 400 values are not, such as '[fm]' in line 2"),
         (["--decision", "job"], r"column 'job' should hold labels of column 'hired', \['.*\], and holds \['clerk'"),
         (["--groups", "sex,agee"], "no column 'agee'; did you mean 'age'"),
         (["--metrics", "demografic_parity"], "no gap 'demografic_parity'; did you mean 'demographic_parity'"),
