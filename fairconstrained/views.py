@@ -84,12 +84,13 @@ class RowLosses(FullBatch):
 
         Parameters
         ----------
-        multipliers : ndarray of shape (n_components,)
+        multipliers : ndarray of shape (..., n_components)
+            Of a constraint, also several combinations of the components at once.
 
         Returns
         -------
-        losses : ndarray of shape (n_samples,)
-        aux : ndarray of shape (n_aux,)
+        losses : ndarray of shape (..., n_samples)
+        aux : ndarray of shape (..., n_aux)
         """
 
     @override

@@ -85,7 +85,7 @@ def smooth_point(problem: Problem, scores: np.ndarray) -> TermsPoint:
 def smooth_slopes(problem: Problem, scores: np.ndarray) -> list[Tensor]:
     """Slopes of all components of `smooth_point` in the scores, each a Tensor of shape (n_samples,)."""
     point = smooth_point(problem, scores)
-    return [point.slopes(0.0, unit)[0] for unit in np.eye(point.constraints.size)]
+    return [slope for slope, _ in point.component_slopes(np.arange(point.constraints.size))]
 
 
 def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
@@ -107,8 +107,8 @@ def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
     labels, numbers = np.unique(problem.data.y.numpy(), return_inverse=True)
     cells = torch.from_numpy(labels.size * problem.data.codes.astype(np.int64) + numbers)
     n_cells = labels.size * problem.data.n_groups
-    for unit in np.eye(point.constraints.size):
-        slopes = point.slopes(0.0, unit)[0].reshape(len(scores), -1).T
+    for of_one, _ in point.component_slopes(np.arange(point.constraints.size)):
+        slopes = of_one.reshape(len(scores), -1).T
         for slope in slopes:
             if point.constraints.size * len(slopes) * n_cells > _MOST_SLOPES:
                 yield slope
