@@ -85,7 +85,7 @@ class RowLosses(FullBatch):
         Parameters
         ----------
         multipliers : ndarray of shape (..., n_components)
-            Of a constraint, also several combinations of the components at once.
+            Coefficients of one combination of the components, or of several; objectives take one only.
 
         Returns
         -------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 import torch
@@ -37,7 +36,7 @@ _LOGISTIC = np.pi / np.sqrt(3)
 _RIDGE, _LEAST = 1e-6, 1e-9
 #: Multiply-adds that the curvature may take; more rows than that allows are represented by some of them.
 _WORK = 2e10
-#: Slopes that are pulled back in one pass over the features.
+#: Most slopes that are pulled back in one pass over the features; together they are no larger than half of these.
 _AT_ONCE = 16
 #: Slopes up to which every one is split by groups and labels.
 _MOST_SLOPES = 64
@@ -125,9 +124,15 @@ def objective_slope(problem: Problem, scores: np.ndarray) -> Tensor:
 
 def pulled_back(model: LinearModel, data: FairData, slopes: Iterable[Tensor]) -> np.ndarray:
     """Gradients in the parameters of functions with these slopes in the scores; shape (n_params, n_slopes)."""
-    gradients, left = [np.empty((model.n_params, 0))], iter(slopes)
-    while block := list(islice(left, _AT_ONCE)):
-        gradients.append(model.gradients(data, torch.stack(block, dim=1).numpy()))
+    size = min(_AT_ONCE, max(data.n_features // 2, 1))
+    gradients, table, filled = [np.empty((model.n_params, 0))], np.empty((data.n_samples, size)), 0
+    for slope in slopes:
+        table[:, filled] = slope.numpy()
+        filled = (filled + 1) % size
+        if not filled:
+            gradients.append(model.gradients(data, table))
+    if filled:
+        gradients.append(model.gradients(data, table[:, :filled]))
     return np.hstack(gradients)
 
 

@@ -24,7 +24,7 @@ __all__ = ["begin_stricter", "minimise_freely", "searches_first"]
 _COARSE = 1e-3, 1e-6
 #: Gradient norm and gain for a solution that need not move any more.
 _FINE = 1e-11, 0.0
-#: The same in coordinates of curvature 1, where it is the root of twice the distance to the least value.
+#: Gradient norm in coordinates of curvature 1 for such a solution, which is within 5e-16 of the least objective.
 _FINE_CURVED = 3e-8, 0.0
 #: L-BFGS iterations that an unconstrained minimisation may take.
 _UNCONSTRAINED_ITER = 2000
