@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -19,6 +19,9 @@ from fairconstrained.objectives import BoundObjective, Loss, of_rows
 from fairconstrained.views import RowLosses
 
 __all__ = ["RowLossTerms", "Terms", "TermsPoint", "differentiated", "evaluated"]
+
+#: Components whose slopes are computed together.
+_AT_ONCE = 16
 
 
 class TermsPoint(Protocol):
@@ -50,6 +53,20 @@ class TermsPoint(Protocol):
             Derivatives with respect to the scores.
         aux : ndarray of shape (n_aux,)
             Derivatives with respect to the auxiliary variables.
+        """
+
+    def component_slopes(self, chosen: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:
+        """Slopes of some of the constraints, one after the other.
+
+        Parameters
+        ----------
+        chosen : ndarray of int of shape (n_chosen,)
+            Numbers of the components, ascending.
+
+        Yields
+        ------
+        scores, aux
+            As `slopes` returns them.
         """
 
 
@@ -233,6 +250,12 @@ class _TorchPoint:
         )
         return d_scores, d_aux.numpy()
 
+    def component_slopes(self, chosen: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:
+        for number in chosen.tolist():
+            unit = np.zeros(self.constraints.size)
+            unit[number] = 1.0
+            yield self.slopes(0.0, unit)
+
 
 class RowLossTerms(NamedTuple):
     """Row losses in which the terms of a problem are linear.
@@ -308,6 +331,24 @@ class _RowLossPoint:
         if n_other:  # variables of constraints that these terms are without
             slopes_aux.append(np.zeros(n_other))
         return self._weighted(weights), np.concatenate(slopes_aux) if slopes_aux else np.empty(0)
+
+    def component_slopes(self, chosen: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:
+        terms, first = self._terms, 0
+        parts = zip(terms.constraints, self._row_losses.places, terms.aux_slices, strict=True)
+        for constraint, place, own_aux in parts:
+            size = len(constraint.component_names)
+            own = chosen[(chosen >= first) & (chosen < first + size)] - first
+            first += size
+            slope = self._row_losses.losses[place].slope(self._scores, terms.data.y) if own.size else self._scores
+            for start in range(0, own.size, _AT_ONCE):
+                block = own[start : start + _AT_ONCE]
+                units = np.zeros((block.size, size))
+                units[np.arange(block.size), block] = 1.0
+                weights, slopes_aux = cast(RowLosses, constraint).row_weights(units)
+                for of_rows_alone, of_aux in zip(torch.from_numpy(weights), slopes_aux, strict=True):
+                    aux = np.zeros(self._aux.size)
+                    aux[own_aux] = of_aux
+                    yield of_rows(of_rows_alone, slope), aux
 
     def _weighted(self, weights: Sequence[np.ndarray | None]) -> Tensor:
         """Slopes of the sum of the losses with these weights of the rows; Tensor of shape (n_samples,)."""

@@ -84,12 +84,13 @@ class RowLosses(FullBatch):
 
         Parameters
         ----------
-        multipliers : ndarray of shape (n_components,)
+        multipliers : ndarray of shape (..., n_components)
+            Coefficients of one combination of the components, or of several; objectives take one only.
 
         Returns
         -------
-        losses : ndarray of shape (n_samples,)
-        aux : ndarray of shape (n_aux,)
+        losses : ndarray of shape (..., n_samples)
+        aux : ndarray of shape (..., n_aux)
         """
 
     @override

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.optimize import approx_fprime
 
-from fairconstrained.constraints import DemographicParity, LossParity, StatisticalParity
+from fairconstrained.constraints import DemographicParity, LossParity, RateGap, StatisticalParity
 from fairconstrained.constraints._some_rows import on_some_rows
 from fairconstrained.data import FairData
 from fairconstrained.domains import L1Ball, L2Ball
@@ -64,6 +64,54 @@ def problem(data, make_problem, surrogate):
 def random_z(problem, seed=0):
     n_variables = problem.n_params + sum(c.n_aux for c in problem.constraints)
     return np.random.default_rng(seed).normal(size=n_variables)
+
+
+# --- slopes of single components
+
+
+def _slopes_of_units(point, chosen):
+    return [point.slopes(0.0, unit) for unit in np.eye(point.constraints.size)[chosen]]
+
+
+def _check_component_slopes(problem, chosen):
+    rng = np.random.default_rng(0)
+    scores = torch.from_numpy(rng.normal(size=problem.data.n_samples))
+    aux = rng.normal(size=sum(c.n_aux for c in problem.constraints))
+    point = problem.at_scores(scores, aux)
+    found = list(point.component_slopes(np.array(chosen)))
+    assert len(found) == len(chosen)
+    for (scores_slope, aux_slope), (other_scores, other_aux) in zip(
+        found, _slopes_of_units(point, chosen), strict=True
+    ):
+        torch.testing.assert_close(scores_slope, other_scores)
+        np.testing.assert_allclose(aux_slope, other_aux)
+
+
+def test_slopes_of_components_by_torch_are_those_of_unit_multipliers(problem):
+    _check_component_slopes(problem, [0, 3, 12, 13])
+
+
+def test_slopes_of_components_of_row_losses_are_those_of_unit_multipliers(make_problem):
+    """Nine groups are compared through a centre; the second constraint is on some of the rows."""
+    codes, rng = np.arange(108) % 9, np.random.default_rng(2)
+    y = np.where(rng.random(codes.size) < 0.5, 1.0, -1.0)
+    data = FairData.from_arrays(rng.normal(size=(codes.size, 3)), y, codes, tuple("abcdefghi"))
+    rows = slice(3, 99)
+    some = on_some_rows(LossParity(0.1).unchecked(data.part(np.arange(3, 99))), data, rows)
+    problem = make_problem(data, RateGap(0.2, rate="sigmoid").unchecked(data), some)
+    assert problem.row_losses is not None
+    _check_component_slopes(problem, [0, 2, 17, 18, 20, 35])
+
+
+def test_components_of_one_direction_have_opposite_slopes(make_data, make_problem):
+    data = make_data()
+    problem = make_problem(data, StatisticalParity(0.3, n_levels=2).unchecked(data))
+    point = problem.at_scores(torch.from_numpy(data.X[:, 0].copy()), np.array([0.1, 0.4]))
+    slopes = np.array([slope.numpy() for slope, _ in point.component_slopes(np.arange(8))])
+    directions = problem.constraints[0].directions
+    np.testing.assert_array_equal(directions, [0, 0, 1, 1, 2, 2, 3, 3])
+    np.testing.assert_allclose(slopes[::2], -slopes[1::2])
+    assert (np.linalg.norm(slopes, axis=1) > 0).all()
 
 
 # --- layout

@@ -55,7 +55,8 @@ class BoundCellSums(BoundRowFunction):
     @override
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         by_group = multipliers @ self._tables[0]
-        return by_group[self.data.codes] * self.data.weights.numpy(), np.empty(0)
+        weights = by_group[..., self.data.codes] * self.data.weights.numpy()
+        return weights, np.empty((*multipliers.shape[:-1], 0))
 
     def _sums(self, values: np.ndarray) -> np.ndarray:
         return self.data.sums(values)

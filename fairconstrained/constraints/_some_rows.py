@@ -88,6 +88,7 @@ class _SomeRows(BoundConstraint):
     scale = _handed_on("scale")
     penalty_factor = _handed_on("penalty_factor")
     component_names = _handed_on("component_names")
+    directions = _handed_on("directions")
     n_aux = _handed_on("n_aux")
     fair_aux = _handed_on("fair_aux")
     components = _handed_on("components")
@@ -151,7 +152,7 @@ class _RowLosses(_FullBatch, RowLosses):
 
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         own, aux = cast(RowLosses, self.inner).row_weights(multipliers)
-        return self._scattered(own, 0.0), aux
+        return self._scattered(own.T, 0.0).T, aux  # rows are the last axis
 
 
 class _DifferenceOfConvex(_SomeRows, DifferenceOfConvex):

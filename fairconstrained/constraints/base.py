@@ -90,6 +90,14 @@ class BoundConstraint(Exact):
         return (self.name,)
 
     @property
+    def directions(self) -> np.ndarray:
+        """Number of the direction of every component's slopes, which are those of another one or the opposite.
+
+        ndarray of int of shape (n_components,), ascending from zero.
+        """
+        return np.arange(len(self.component_names))
+
+    @property
     def compares(self) -> bool:
         """Whether there is anything to compare; otherwise the constraint has no effect."""
         return True

@@ -248,7 +248,7 @@ class BoundMeanGaps(BoundRowFunction):
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         table = self.comparisons
         if table.averaged:
-            multipliers = np.full(len(table.names), multipliers[0] / len(table.names))
+            multipliers = np.repeat(multipliers / len(table.names), len(table.names), axis=-1)
         if self._absent is not None:
             multipliers = np.where(self._absent, 0.0, multipliers)
         cells = multipliers @ table.cells
@@ -262,7 +262,7 @@ class BoundMeanGaps(BoundRowFunction):
         return self._totals(self._weights * losses) / self._mass, overall
 
     def _pulled_back(self, cells: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-        """Slopes in the losses of the rows, from those in the means; ndarray of shape (n_samples,)."""
+        """Slopes in the losses of the rows, from those in the means; ndarray of shape (..., n_samples)."""
         weights = self._of_rows(cells / self._mass)
         weights *= self._weights
         if blocks.size:
@@ -270,10 +270,12 @@ class BoundMeanGaps(BoundRowFunction):
         return weights
 
     def _of_rows(self, of_cells: np.ndarray) -> np.ndarray:
-        """Sum of the numbers of the cells that each row is in; ndarray of shape (n_samples,)."""
+        """Sum of the numbers of the cells that each row is in; ndarray of shape (..., n_samples)."""
+        outer = of_cells.shape[:-1]
         if self._members is not None:
-            of_cells = (of_cells.reshape(self._shape[0], -1) @ self._members).ravel()
-        return np.append(of_cells, 0.0)[self._cells]  # the last cell is of the rows in none
+            of_cells = (of_cells.reshape(-1, self._members.shape[0]) @ self._members).reshape(*outer, -1)
+        of_all = np.concatenate([of_cells, np.zeros((*outer, 1))], axis=-1)  # the last cell is of the rows in none
+        return np.take(of_all, self._cells, axis=-1)
 
     def _totals(self, of_rows: np.ndarray | None) -> np.ndarray:
         """Return the sum (for None, the number) of the rows of every cell, block by block; shape (n_cells,)."""

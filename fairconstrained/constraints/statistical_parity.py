@@ -107,6 +107,11 @@ class BoundStatisticalParity(BoundSplitParity):
         )
 
     @property
+    @override
+    def directions(self) -> np.ndarray:
+        return np.arange(self.levels.size * self.data.n_groups).repeat(2)  # both sides of a level
+
+    @property
     def ranks(self) -> np.ndarray:
         """Lower end of every level's window, on average over the groups; ndarray of shape (n_levels,)."""
         return self._centres.mean(axis=0) - self.kappa * self.scale / 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 import torch
@@ -37,7 +36,7 @@ _LOGISTIC = np.pi / np.sqrt(3)
 _RIDGE, _LEAST = 1e-6, 1e-9
 #: Multiply-adds that the curvature may take; more rows than that allows are represented by some of them.
 _WORK = 2e10
-#: Slopes that are pulled back in one pass over the features.
+#: Most slopes that are pulled back in one pass over the features; together they are no larger than half of these.
 _AT_ONCE = 16
 #: Slopes up to which every one is split by groups and labels.
 _MOST_SLOPES = 64
@@ -85,7 +84,7 @@ def smooth_point(problem: Problem, scores: np.ndarray) -> TermsPoint:
 def smooth_slopes(problem: Problem, scores: np.ndarray) -> list[Tensor]:
     """Slopes of all components of `smooth_point` in the scores, each a Tensor of shape (n_samples,)."""
     point = smooth_point(problem, scores)
-    return [point.slopes(0.0, unit)[0] for unit in np.eye(point.constraints.size)]
+    return [slope for slope, _ in point.component_slopes(np.arange(point.constraints.size))]
 
 
 def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
@@ -107,8 +106,8 @@ def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
     labels, numbers = np.unique(problem.data.y.numpy(), return_inverse=True)
     cells = torch.from_numpy(labels.size * problem.data.codes.astype(np.int64) + numbers)
     n_cells = labels.size * problem.data.n_groups
-    for unit in np.eye(point.constraints.size):
-        slopes = point.slopes(0.0, unit)[0].reshape(len(scores), -1).T
+    for of_one, _ in point.component_slopes(np.arange(point.constraints.size)):
+        slopes = of_one.reshape(len(scores), -1).T
         for slope in slopes:
             if point.constraints.size * len(slopes) * n_cells > _MOST_SLOPES:
                 yield slope
@@ -125,9 +124,15 @@ def objective_slope(problem: Problem, scores: np.ndarray) -> Tensor:
 
 def pulled_back(model: LinearModel, data: FairData, slopes: Iterable[Tensor]) -> np.ndarray:
     """Gradients in the parameters of functions with these slopes in the scores; shape (n_params, n_slopes)."""
-    gradients, left = [np.empty((model.n_params, 0))], iter(slopes)
-    while block := list(islice(left, _AT_ONCE)):
-        gradients.append(model.gradients(data, torch.stack(block, dim=1).numpy()))
+    size = min(_AT_ONCE, max(data.n_features // 2, 1))
+    gradients, table, filled = [np.empty((model.n_params, 0))], np.empty((data.n_samples, size)), 0
+    for slope in slopes:
+        table[:, filled] = slope.numpy()
+        filled = (filled + 1) % size
+        if not filled:
+            gradients.append(model.gradients(data, table))
+    if filled:
+        gradients.append(model.gradients(data, table[:, :filled]))
     return np.hstack(gradients)
 
 

@@ -49,6 +49,24 @@ def components(constraint, scores, aux=None):
 
 
 @each_kind
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"constraint": "equalized_odds"},
+        {"constraint": "intersectional"},
+        {"constraint": "intersectional", "rate": "hinge", "agg": "mean"},
+    ],
+)
+def test_weights_of_rows_for_several_combinations_at_once(options, kind):
+    bound = RateGap(KAPPA, **options).unchecked(draw(kind)[0])
+    combinations = np.random.default_rng(1).normal(size=(3, len(bound.component_names)))
+    for together, each in zip(
+        bound.row_weights(combinations), zip(*map(bound.row_weights, combinations), strict=True), strict=True
+    ):
+        np.testing.assert_allclose(together, each, atol=1e-15)
+
+
+@each_kind
 @each_rate
 @each_constraint
 def test_the_metric_is_that_of_the_package(constraint, rate, kind):

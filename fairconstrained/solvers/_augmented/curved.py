@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from fairconstrained.models import Coordinates, LinearModel
 from fairconstrained.problem import Problem
@@ -14,6 +16,7 @@ from fairconstrained.solvers._augmented.multipliers import Lagrangian
 from fairconstrained.solvers._directions import pulled_back
 from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_cheap_hessian, hessian
 from fairconstrained.solvers.smooth import CoordinatesOfParams
+from fairconstrained.terms import TermsPoint
 
 __all__ = ["Curvatures"]
 
@@ -75,15 +78,35 @@ class Curvatures:
         reach = lagrangian.multipliers / lagrangian.penalty + point.constraints
         near = [np.full(len(c.component_names), _NEAR * c.kappa * c.scale) for c in problem.constraints]
         reach += np.concatenate([np.empty(0), *near])
-        slopes = [point.slopes(0.0, unit) for unit in np.eye(reach.size)[reach > 0]]
-        pulled = pulled_back(cast(LinearModel, problem.model), problem.data, (own for own, _ in slopes))
-        of_aux = np.column_stack([np.empty((aux.size, 0)), *(own for _, own in slopes)])
         scaled = CoordinatesOfParams(n_params, self._problem.penalised_coordinates)
-        steep = np.column_stack(
-            [np.empty((z.size, 0)), *(scaled.pull(gradient) for gradient in np.vstack([pulled, of_aux]).T)]
-        )
+        jacobian = _jacobian(problem, point, _distinct(problem, reach > 0), aux.size)
+        steep = np.column_stack([np.empty((z.size, 0)), *(scaled.pull(gradient) for gradient in jacobian)])
         table = lagrangian.penalty * (steep @ steep.T)
         table[:n_params, :n_params] += self._hessian
         of_aux_alone = range(n_params, z.size)
         table[of_aux_alone, of_aux_alone] += _AUX / (scores.var() or 1.0)
         return NewtonCoordinates.of(scaled, table)
+
+
+def _distinct(problem: Problem, is_near: np.ndarray) -> np.ndarray:
+    """Numbers of components near their bounds, of two that move in opposite directions only one."""
+    directions, first = [np.empty(0, dtype=int)], 0
+    for constraint in problem.constraints:
+        directions.append(first + constraint.directions)
+        first += len(constraint.component_names)
+    near = np.flatnonzero(is_near)
+    _, kept = np.unique(np.concatenate(directions)[near], return_index=True)
+    return np.sort(near[kept])
+
+
+def _jacobian(problem: Problem, point: TermsPoint, chosen: np.ndarray, n_aux: int) -> np.ndarray:
+    """Gradients of some components in all variables; ndarray of shape (n_chosen, n_variables)."""
+    slopes_of_aux = np.empty((chosen.size, n_aux))
+
+    def slopes_of_scores() -> Iterator[Tensor]:
+        for number, (of_scores, of_aux) in enumerate(point.component_slopes(chosen)):
+            slopes_of_aux[number] = of_aux
+            yield of_scores
+
+    pulled = pulled_back(cast(LinearModel, problem.model), problem.data, slopes_of_scores())
+    return np.hstack([pulled.T, slopes_of_aux])
