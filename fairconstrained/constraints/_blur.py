@@ -43,8 +43,8 @@ def within_reach(smooth: DecisionRate, scores: np.ndarray, weights: np.ndarray, 
     near = blurred(smooth, scores, weights, blur)
     distances = np.abs(scores)
     order = np.argsort(distances)
-    first = np.searchsorted(np.cumsum(weights[order]), _SHARE * blur)
-    reaching = smooth.with_blur(float(distances[order[min(first, order.size - 1)]]) / _REACH)
+    first = int(np.searchsorted(np.cumsum(weights[order]), _SHARE * blur))
+    reaching = smooth.with_blur(float(distances[order][first]) / _REACH)
     return reaching if reaching.width > near.width else near
 
 
