@@ -88,7 +88,7 @@ def _written(number: float) -> str:
     """A count without, a rate with decimals; a dash for what is not defined."""
     if np.isnan(number):
         return "-"
-    return f"{number:,.0f}" if number >= 1 and number.is_integer() else f"{number:.3f}"
+    return f"{number:,.0f}" if number >= 1 and float(number).is_integer() else f"{number:.3f}"
 
 
 def _measured(options: Namespace, table: AuditTable, title: str | None) -> FairnessReport:

@@ -9,7 +9,11 @@ import numpy as np
 from fairconstrained.objectives import DecisionRate
 from fairconstrained.surrogates import Surrogate
 
-__all__ = ["blurred", "is_constant"]
+__all__ = ["blurred", "is_constant", "within_reach"]
+
+#: Share of the weight, as a multiple of the blur, that is within reach of a surrogate of decisions, and how many of
+#: its standard deviations that is.
+_SHARE, _REACH = 0.1, 2.0
 
 Smooth = TypeVar("Smooth", DecisionRate, Surrogate)
 
@@ -28,6 +32,20 @@ def blurred(smooth: Smooth, scores: np.ndarray, weights: np.ndarray, blur: float
         Positive.
     """
     return smooth if is_constant(scores, weights) else smooth.with_blur(blur * _deviation(scores, weights))
+
+
+def within_reach(smooth: DecisionRate, scores: np.ndarray, weights: np.ndarray, blur: float) -> DecisionRate:
+    """Return the surrogate of decisions that is `blurred`, and wider where too few scores are near the threshold of 0.
+
+    Where the labels are separable, as with more features than rows, scores leave a gap around the threshold. Within it
+    a narrow surrogate has no slope that would tell a solver which rows to move.
+    """
+    near = blurred(smooth, scores, weights, blur)
+    distances = np.abs(scores)
+    order = np.argsort(distances)
+    first = int(np.searchsorted(np.cumsum(weights[order]), _SHARE * blur))
+    reaching = smooth.with_blur(float(distances[order][first]) / _REACH)
+    return reaching if reaching.width > near.width else near
 
 
 def is_constant(scores: np.ndarray, weights: np.ndarray) -> bool:

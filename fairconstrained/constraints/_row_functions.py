@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from typing_extensions import override
 
-from fairconstrained.constraints._blur import blurred
+from fairconstrained.constraints._blur import within_reach
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, ROW_LOSSES
@@ -138,7 +138,7 @@ class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
         """Implement `Exact.refined`; a smooth function stays as it is."""
         function = self.function
         if function.is_step:
-            smooth = blurred(cast(DecisionRate, function.smooth), scores, self.data.weights.numpy(), blur)
+            smooth = within_reach(cast(DecisionRate, function.smooth), scores, self.data.weights.numpy(), blur)
             function = function._replace(smooth=smooth)
         refined = replace(self, margin=margin, function=function, correction=0.0)._around(scores)
         if not function.is_step:

@@ -69,6 +69,13 @@ def _validated(X: Any, estimator: Any, y: Any, options: dict[str, Any]) -> Any:
     """Return X, and y unless that is "no_validation", as scikit-learn checks them."""
     try:
         return validate_data(estimator, X, y, **{"accept_sparse": "csr", "dtype": NUMBERS, **options})
+    except TypeError as error:
+        found = np.flatnonzero([pd.api.types.is_datetime64_any_dtype(kind) for kind in getattr(X, "dtypes", ())])
+        if not found.size:
+            raise
+        raise ValueError(
+            f"X has dates{_listed(found, X.columns, 2)}. Replace them by numbers, such as the days since one of them."
+        ) from error
     except ValueError as error:
         if "could not convert string" not in str(error) or not isinstance(X, pd.DataFrame):
             raise

@@ -63,7 +63,8 @@ class _Estimated:
         gaps = dict(self.gaps)
         for constraint in problem.constraints:
             value, gap = constraint.metric(scores), gaps[constraint.name]
-            if value > gap.estimate + 2 * gap.standard_error + constraint.granularity:
+            beyond = constraint.excess(value) - constraint.excess(gap.estimate)
+            if beyond > 2 * gap.standard_error + constraint.granularity:
                 how = f"the training rows, as {gap.how} gives {gap.estimate:.3g}"
                 gaps[constraint.name] = NewRowGap(value, gap.standard_error, how)
         return replace(self, gaps=gaps)

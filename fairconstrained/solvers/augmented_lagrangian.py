@@ -35,13 +35,14 @@ class AugmentedLagrangian(IterativeSolver):
     .. math:: f(z) + \frac{1}{2 \rho} \sum_j \left( \max(\lambda_j + \rho c_j(z), 0)^2 - \lambda_j^2 \right),
 
     updates :math:`\lambda_j \leftarrow \max(\lambda_j + \rho c_j(z), 0)`, and then brings the surrogate closer to the
-    metric (`Exact.refined`): it halves the surrogate's width down to .02 standard deviations of the scores, sets its
-    values to the exact ones at the present scores, and adds the levels that the metric violates most. From then on it
-    also changes the surrogate's allowed gap by half of the difference between the exact metric and ``kappa``, in either
-    direction, because a surrogate may be above or below the metric. When the allowed gap would become zero, the width
-    is halved again. A run that comes no nearer to feasibility restarts once from its nearest iterate, with wider
-    surrogates. Once an iterate is feasible, L-BFGS ends where two of its iterations gain less than a fiftieth of
-    ``tol``, as the next surrogates are others anyway.
+    metric (`Exact.refined`): it halves the surrogate's width down to .02 standard deviations of the scores (around a
+    threshold that no scores are near to, as far as is needed to reach some), sets its values to the exact ones at the
+    present scores, and adds the levels that the metric violates most. From then on it also changes the surrogate's
+    allowed gap by half of the difference between the exact metric and ``kappa``, in either direction, because a
+    surrogate may be above or below the metric. When the allowed gap would become zero, the width is halved again. A run
+    that comes no nearer to feasibility restarts once from its nearest iterate, with wider surrogates. Once an iterate
+    is feasible, L-BFGS ends where two of its iterations gain less than a fiftieth of ``tol``, as the next surrogates
+    are others anyway.
 
     Where scores are linear, with at most 600 coefficients, and bounds vary smoothly (all but counted rows at a fixed
     threshold, or at levels among fewer than 2,000 rows), L-BFGS works in coordinates in which the objective and the

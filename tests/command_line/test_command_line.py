@@ -72,6 +72,12 @@ def test_gaps_are_those_of_the_report(people, file, tmp_path, capsys):
     assert "independence_gap" in out
 
 
+def test_many_groups_have_a_line_each(people, file, capsys):
+    assert main(["metrics", file, "--label", "hired", "--score", "score", "--groups", "grade,job"]) == 0
+    first = ((people["grade"] == "a") & (people["job"] == "clerk")).sum()
+    assert re.search(rf"^a & clerk +{first} ", capsys.readouterr().out, re.MULTILINE)
+
+
 def test_arguments_reach_the_report(people, file, tmp_path):
     """Several groups, cut ages, weights, threshold, positive label, a union of intervals and names of gaps."""
     options = ["--label", "hired", "--score", "score", "--groups", "sex,age", "--bins", "age=40", "--weight", "weight"]

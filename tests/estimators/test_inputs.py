@@ -372,6 +372,13 @@ def test_text_among_the_features(classes):
         classifier().fit(X, y, sensitive_features=groups)
 
 
+def test_dates_among_the_features(classes):
+    X, y, groups = classes
+    X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(hired=pd.Timestamp("2020-01-31"))
+    with pytest.raises(ValueError, match=r"X has dates in the column 'hired'\. Replace them by numbers"):
+        classifier().fit(X, y, sensitive_features=groups)
+
+
 @pytest.mark.parametrize("name", ["demografic_parity", "DemographicParity", "demographic parity"])
 def test_a_name_that_is_nearly_right(classes, name):
     X, y, groups = classes

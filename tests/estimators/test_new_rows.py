@@ -21,7 +21,7 @@ from fairconstrained import (
     RateParityClassifier,
     fairness_path,
 )
-from fairconstrained.constraints import DemographicParity
+from fairconstrained.constraints import DemographicParity, GroupRates
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.estimators.new_rows import NewRowGap, _Estimated
@@ -338,6 +338,16 @@ def test_a_model_of_all_rows_that_differs_from_those_of_the_folds_is_told(rows):
     assert found.at_least(problem, alike) == found
     told = found.at_least(problem, apart).gaps["demographic_parity"]
     assert told == (1.0, 0.02, "the training rows, as 5-fold cross-fitting gives 0.01")
+
+
+def test_better_rates_of_the_training_rows_are_not_told_where_a_floor_is_bounded(rows):
+    problem, _ = _problem_of(rows)
+    floor = GroupRates("selection", rule="floor", kappa=0.3).bind(problem.data)
+    problem = replace(problem, constraints=(floor,))
+    found = _Estimated({floor.name: NewRowGap(0.6, 0.02, "5-fold cross-fitting")})
+    everybody, nobody = np.ones(problem.data.n_samples), -np.ones(problem.data.n_samples)
+    assert found.at_least(problem, everybody) == found
+    assert found.at_least(problem, nobody).gaps[floor.name].estimate == 0
 
 
 def test_features_of_a_fold_do_not_depend_on_its_labels(rows):
