@@ -53,8 +53,8 @@ class Counts:
         return float((_errors(terms, moved, at) + price * _excess(terms, moved, at)).min())
 
     def excess(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-        """The largest excess over kappa at cuts that ascend, at least 0; ndarray of shape (n_cuts,)."""
-        return _excess(*self._by_cell(scores, cuts))
+        """The largest excess over kappa at cuts, at least 0; ndarray of shape (n_cuts,)."""
+        return _excess(self.terms, scores, cuts)
 
     def errors(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
         """The error at cuts that ascend; ndarray of shape (n_cuts,)."""

@@ -291,7 +291,7 @@ class _Steps(Method):
         return replace(result, n_iter=n_iter, candidates=self._promising(), start=Start(result.model_state))
 
     def _promising(self) -> tuple[np.ndarray, ...]:
-        """The iterate outside of the bounds that may be the best one after a change of its scores' scale, if any may."""
+        """The iterate outside of the bounds that another scale of its scores may make the best one, if any may."""
         merits = [self._merit(objective, violation) for _, objective, violation in self._outside]
         if not merits or (self._best.is_feasible and min(merits) >= self._best.objective):
             return ()
