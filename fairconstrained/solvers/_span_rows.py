@@ -127,13 +127,14 @@ class SpanRows:
 
     def searched(self, n_scans: int, rng: np.random.Generator) -> tuple[list[np.ndarray], int]:
         """Steps that may be good ones, and the number of evaluations that they took."""
-        if self.n_directions <= 1:
-            steps, n_sweeps = self._scanned(n_scans)
-            return [steps], n_sweeps
-        # along one direction after the other the largest of several gaps may be stuck
-        start, n_smooth = self._smooth_solution(rng)
-        steps, n_sweeps = self.refined(start, PRICES[-1], share=0.3, n_sweeps=15 + 10 * self.n_directions)
-        return [start, steps], n_smooth + n_sweeps
+        steps, n_evaluations = self._scanned(n_scans)
+        found = [steps]
+        if self.n_directions > 1:  # along one direction after the other the largest of several gaps may be stuck
+            start, n_smooth = self._smooth_solution(rng)
+            steps, n_sweeps = self.refined(start, PRICES[-1], share=0.3, n_sweeps=15 + 10 * self.n_directions)
+            found += [start, steps]
+            n_evaluations += n_smooth + n_sweeps
+        return found, n_evaluations
 
     def searched_near(self, steps: np.ndarray) -> tuple[list[np.ndarray], int]:
         """Steps near those of another bound, and the number of sweeps that they took."""

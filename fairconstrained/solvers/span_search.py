@@ -37,8 +37,8 @@ class SpanSearch(Solver):
     .. math:: w = w_0 - \sum_j \lambda_j H^{-1} X^T r_j \quad \text{and a shift of all scores},
 
     exactly over the shift: for given :math:`\lambda` the decisions change at the scores of the rows only, so that all
-    their rates come from one sorting. :math:`\lambda` is found by the method of Nelder and Mead, on a part of the rows
-    and then on all: from scans along a single direction, or, of several, from the solution for a smooth objective.
+    their rates come from one sorting. :math:`\lambda` is found by scans along the directions and by the method of
+    Nelder and Mead, on a part of the rows and then on all.
 
     Under demographic parity the best classifier of all is of this form if the features hold the probabilities of label
     and group: a threshold on :math:`P(y = 1 \mid x) - \sum_g \lambda_g P(g \mid x) / P(g)`. Few numbers are chosen,
@@ -62,7 +62,7 @@ class SpanSearch(Solver):
     Parameters
     ----------
     max_iter : int, default=1
-        Scans along a single direction, for each price of an excess.
+        Scans along all directions, one after the other, for each price of an excess.
     max_directions : int, default=8
         Directions at most, those that move the scores most.
     search_rows : int, default=5000
