@@ -16,7 +16,7 @@ from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._resolution import CellSizes, resolution
 from fairconstrained.data import FairData
-from fairconstrained.groups import MERGED, Unions, cell_maxima, cell_sums
+from fairconstrained.groups import MERGED, Groups, Unions, cell_maxima, cell_sums
 from fairconstrained.metrics.cell_means import Blocks, Notion, by_group
 from fairconstrained.metrics.validation import GroupedRows, check_groups
 
@@ -76,8 +76,11 @@ class ComparesGroups(Constraint):
 
 def grouped_rows(data: FairData) -> GroupedRows:
     """Return the groups and weights of the rows, as metrics take them."""
-    groups = data.codes if data.unions is None else data.unions.of_rows(data.codes)
-    return check_groups(groups, data.weights.numpy(), data.n_samples, overlapping=True)
+    weights = data.weights.numpy()
+    if data.unions is not None:
+        return check_groups(data.unions.of_rows(data.codes), weights, data.n_samples, overlapping=True)
+    present, codes = np.unique(data.codes, return_inverse=True)  # checked when the data were made
+    return GroupedRows(Groups(codes, tuple(present.tolist())), weights)
 
 
 def by_label(table: pd.DataFrame, data: FairData, classes: Sequence[Hashable] = ()) -> pd.DataFrame:

@@ -34,6 +34,8 @@ _FACTORS = np.append(1.0, np.linspace(0.75, 1.25, 11))
 _NARROW = 0.03
 #: Prices of a counted excess there, in turn.
 _COUNTED_PRICES = (2.0, 10.0)
+#: Thresholds of least expected error that are counted first.
+_FIRST = 32
 #: Steps that are finished, of which the best is taken.
 _ENDS = 6
 
@@ -180,14 +182,14 @@ class SpanRows:
         beyond = 1e-6 * (1 + np.abs(levels[[0, -1]]))
         ends = np.concatenate([levels[:1] - beyond[0], levels, levels[-1:] + beyond[1]])
         cuts = (ends[1:] + ends[:-1]) / 2
-        errors, excess = self.counts.at_cuts(scores, cuts)
-        if self.expected is not None:
-            errors = self.expected.at_cuts(scores, cuts, PRICES[-1])
-        worth = np.where(excess <= max(excess.min(), 0.0), errors, np.inf)
-        best = int(np.argmin(worth))
+        if self.expected is None:
+            worth = self.counts.errors(scores, cuts)
+        else:
+            worth = self.expected.at_cuts(scores, cuts, PRICES[-1])
+        best, excess = self.counts.first_within(scores, cuts, np.argsort(worth, kind="stable"))
         params = self.params - self.directions @ steps
         params[-1] -= cuts[best] - self.terms.threshold
-        return End(steps, params, float(worth[best]), float(excess[best]))
+        return End(steps, params, float(worth[best]), excess)
 
     def exact_at(self, steps: np.ndarray, cut: float, components: np.ndarray) -> SpanRows:
         """Return the same with expected values that are exact for the decisions above a cut after some steps."""
@@ -218,11 +220,17 @@ class SpanRows:
         return [one for _, one in sorted(tried, key=lambda each: each[0])[:_ENDS]]
 
     def _within_both(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The expected error with the price of the excess, and the counted excess, at many thresholds."""
+        """The expected error with the price of the excess, and the counted excess, at thresholds that may be the best.
+
+        As no counted excess is below zero, the worth of the thresholds of least expected error is a bound for others.
+        """
         assert self.expected is not None
         scores = self.moved(steps)
         cuts, expected = self.expected.spread(scores, PRICES[-1])
-        return expected, self.counts.excess(scores, cuts)
+        first = np.sort(np.argsort(expected)[:_FIRST])
+        most = (expected[first] + _COUNTED_PRICES[-1] * self.counts.excess(scores, cuts[first])).min()
+        kept = np.flatnonzero(expected <= most)
+        return expected[kept], self.counts.excess(scores, cuts[kept])
 
 
 def _refined(

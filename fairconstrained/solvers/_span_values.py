@@ -53,13 +53,24 @@ class Counts:
         return float((_errors(terms, moved, at) + price * _excess(terms, moved, at)).min())
 
     def excess(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-        """The largest excess over kappa at cuts that ascend, at least 0; ndarray of shape (n_cuts,)."""
-        return _excess(*self._by_cell(scores, cuts))
+        """The largest excess over kappa at cuts, at least 0; ndarray of shape (n_cuts,)."""
+        return _excess(self.terms, scores, cuts)
 
-    def at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The error and the excess at a cut between every two rows; two ndarrays of shape (n_cuts,)."""
-        terms, scores = self._in_order(scores)
-        return _errors(terms, scores, cuts), _excess(terms, scores, cuts)
+    def errors(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+        """The error at cuts that ascend; ndarray of shape (n_cuts,)."""
+        return _errors(self.terms, scores, cuts)
+
+    def first_within(self, scores: np.ndarray, cuts: np.ndarray, order: np.ndarray) -> tuple[int, float]:
+        """The first of the cuts, in a given order, that exceeds no bound, or the least; its number and excess."""
+        first, excess = 0, np.full(cuts.size, np.inf)
+        while first < order.size:  # more of them only where none of the first is within the bounds
+            some = order[first : first + max(_CUTS, 3 * first)]
+            excess[some] = _excess(self.terms, scores, cuts[some])
+            if excess[some].min() <= 0:
+                break
+            first += some.size
+        best = int(order[np.argmin(excess[order])])
+        return best, float(excess[best])
 
     def _by_cell(self, scores: np.ndarray, cuts: np.ndarray) -> tuple[Problem, np.ndarray, np.ndarray]:
         """Terms, scores and cuts that count the same, of fewer rows where there are many."""
@@ -86,13 +97,6 @@ class Counts:
     def _bare(self) -> FairData:
         """The data without features, for terms that see scores only."""
         return replace(self.terms.data, X=np.empty((self.terms.data.n_samples, 0)))
-
-    def _in_order(self, scores: np.ndarray) -> tuple[Problem, np.ndarray]:
-        """The terms and the scores with the rows of every cell in order, so that a search finds neighbours in turn."""
-        if not self._cells:
-            return self.terms, scores
-        rows = np.concatenate([np.argsort(scores[cell.rows]) + cell.rows.start for cell in self._cells])
-        return self.terms.on(self._bare.at(rows, self._bare.weights[rows])), scores[rows]
 
 
 @dataclass(frozen=True, eq=False)

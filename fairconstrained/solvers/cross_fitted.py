@@ -27,6 +27,8 @@ __all__ = ["CrossFitted"]
 #: Rows of every compared cell from which on it suits. With fewer, the gaps of the folds are so noisy that numbers
 #: chosen by them are chosen by chance.
 _ROWS = 100
+#: Fraction of the objective that an iterate next to the bounds may lose where another scale of its scores keeps them.
+_LOSS = 1e-3
 #: How a method ends that has nothing left to do.
 _SETTLED = (Status.OPTIMAL, Status.COMPLETED)
 
@@ -158,17 +160,11 @@ class CrossFitted(Solver):
         """Solve with the features of the span, from the start and then from none, by the first method that settles."""
         results: list[SolverResult] = []
         for solver, begin in product(self._methods(reduced), (None,) if start is None else (start, None)):
-            results.append(solver.solve(reduced, begin, rng))
+            results.append(_completed(reduced, solver.solve(reduced, begin, rng)))
             if results[-1].status in _SETTLED:
                 break
         found = min(results, key=lambda one: (one.status not in _SETTLED, one.status.is_infeasible, one.objective))
-        finished = reduced.finish(found.model_state)
-        return replace(
-            found,
-            model_state=best_rescaled(reduced, [finished, *found.candidates]),
-            multipliers=found.multipliers if finished is found.model_state else None,  # a search has no price
-            n_evaluations=sum(one.n_evaluations for one in results),
-        )
+        return replace(found, n_evaluations=sum(one.n_evaluations for one in results))
 
     def _methods(self, reduced: Problem) -> list[Solver]:
         """Methods for the few coefficients, in turn; with exact thresholds where errors are counted."""
@@ -180,6 +176,18 @@ class CrossFitted(Solver):
         quick = SequentialQuadratic(tol=self.tol)
         # long steps may lead to where there is hardly any of the decisions whose shares are compared
         return [general, quick] if any(map(_may_vanish, reduced.constraints)) else [quick, general]
+
+
+def _completed(problem: Problem, found: SolverResult) -> SolverResult:
+    """The result with the best shift and multiple of its scores, which may settle what rounding of counts has not."""
+    finished = problem.finish(found.model_state)
+    state = best_rescaled(problem, [finished, *found.candidates])
+    scores, status = problem.scores(state), found.status
+    objective = problem.objective_at(state, scores)
+    if status.is_infeasible and problem.holds(scores) and objective <= found.objective + _LOSS * abs(found.objective):
+        status = Status.COMPLETED
+    multipliers = found.multipliers if finished is found.model_state else None  # a search has no price
+    return replace(found, model_state=state, objective=objective, status=status, multipliers=multipliers)
 
 
 def _may_vanish(constraint: BoundConstraint) -> bool:

@@ -185,8 +185,9 @@ class _Steps(Method):
     def __init__(self, options: SequentialQuadratic, z: np.ndarray, is_free: bool = False) -> None:
         super().__init__(options, z)
         self._is_free, self._is_settled, self._is_stuck, self._weight = is_free, False, False, 0.0
-        # the best iterate, and of those outside of the bounds the one of least objective
-        self._best, self._outside = Incumbent(), Incumbent()
+        self._best = Incumbent()
+        # iterates outside of the bounds, with their objective and violation
+        self._outside: list[tuple[np.ndarray, float, float]] = []
         # objective and violation after the last gain, and the number of steps since
         self._reached: tuple[float, float] | None = None
         self._waited = 0
@@ -267,7 +268,7 @@ class _Steps(Method):
         else:
             self._waited += 1
         if measured.excess > 0:
-            self._outside.offer(self.z, point.objective, 0.0)
+            self._outside.append((self.z, *now))
 
     @override
     def output(self) -> np.ndarray:
@@ -286,7 +287,12 @@ class _Steps(Method):
     @override
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
         result = ended(result, self.finished and not self._is_stuck and not self._leaves_room)
-        # another scale of its scores may make it feasible
-        others = () if self._outside.z is None else (self._outside.z,)
         n_iter = max(result.n_iter, 1)
-        return replace(result, n_iter=n_iter, candidates=others, start=Start(result.model_state))
+        return replace(result, n_iter=n_iter, candidates=self._promising(), start=Start(result.model_state))
+
+    def _promising(self) -> tuple[np.ndarray, ...]:
+        """The iterate outside of the bounds that another scale of its scores may make the best one, if any may."""
+        merits = [self._merit(objective, violation) for _, objective, violation in self._outside]
+        if not merits or (self._best.is_feasible and min(merits) >= self._best.objective):
+            return ()
+        return (self._outside[int(np.argmin(merits))][0],)

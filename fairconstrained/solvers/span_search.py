@@ -65,7 +65,7 @@ class SpanSearch(Solver):
         Scans along all directions, one after the other, for each price of an excess.
     max_directions : int, default=8
         Directions at most, those that move the scores most.
-    search_rows : int, default=20000
+    search_rows : int, default=10000
         Rows on which the search begins where there are more.
 
     References
@@ -82,7 +82,7 @@ class SpanSearch(Solver):
 
     max_iter: Count = 1
     max_directions: Count = 8
-    search_rows: Count = 20_000
+    search_rows: Count = 10_000
 
     @classmethod
     @override

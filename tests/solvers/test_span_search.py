@@ -206,7 +206,7 @@ def test_expected_values_of_features_that_are_cells_are_the_counted_ones():
     assert line == pytest.approx((1.0, 0.0), abs=1e-6)
     expecting = rows.expecting(line)
     cuts = (np.unique(rows.scores)[1:] + np.unique(rows.scores)[:-1]) / 2
-    errors, _ = rows.counts.at_cuts(rows.scores, cuts)
+    errors = rows.counts.errors(rows.scores, cuts)
     assert expecting.expected.at_cuts(rows.scores, cuts, 0.0) == pytest.approx(errors)
     exact = expecting.exact_at(np.zeros(rows.n_directions), 0.0, components_at(problem, rows.scores))
     excess = rows.counts.excess(rows.scores, cuts)
