@@ -28,34 +28,64 @@ class _Request(NamedTuple):
     function : callable
         Takes features and the columns.
     columns : tuple
+        A column that is kept with the rows is given as its `_Key`.
     key : int or None
         Number of the choice of rows; None: all rows.
     rows : ndarray or None
         The choice, if it is new.
+    values : dict of int to ndarray
+        New columns that are to be kept, by their numbers.
     forgotten : list of int
-        Numbers of choices that are not needed any more.
+        Numbers of choices and columns that are not needed any more.
     """
 
     function: Callable[..., Any]
     columns: tuple[Any, ...]
     key: int | None
     rows: np.ndarray | None
+    values: dict[int, np.ndarray]
     forgotten: list[int]
 
 
+class _Key(NamedTuple):
+    """Number of a column that is kept."""
+
+    number: int
+
+
+class _KeptValues:
+    """Values of a column for the rows of another process, until they have been sent.
+
+    Parameters
+    ----------
+    number : int
+    values : ndarray with an entry for every row
+    """
+
+    def __init__(self, number: int, values: np.ndarray) -> None:
+        self.key, self._unsent = _Key(number), {number: values}
+
+    def to_send(self) -> dict[int, np.ndarray]:
+        """Return the values by their number, if they have not been sent."""
+        unsent, self._unsent = self._unsent, {}
+        return unsent
+
+
 class _HeldRows:
-    """Rows of this process, and choices of them that are used again and again, such as those of a fold."""
+    """Rows of this process, and what is used again and again: choices of them, such as those of a fold, and columns."""
 
     def __init__(self, X: Any) -> None:
-        self._rows: dict[int | None, Any] = {None: X}
+        self._held: dict[int | None, Any] = {None: X}
 
     def result(self, request: _Request) -> Any:
         """Return what is asked for."""
         for key in request.forgotten:
-            self._rows.pop(key, None)
+            self._held.pop(key, None)
+        self._held.update(request.values)
         if request.rows is not None:
-            self._rows[request.key] = taken_rows(self._rows[None], request.rows)
-        return request.function(self._rows[request.key], *request.columns)
+            self._held[request.key] = taken_rows(self._held[None], request.rows)
+        columns = (self._held[each.number] if isinstance(each, _Key) else each for each in request.columns)
+        return request.function(self._held[request.key], *columns)
 
 
 class LeaderParts(Parts):
@@ -89,6 +119,14 @@ class LeaderParts(Parts):
         self._forgotten: dict[int, list[int]] = defaultdict(list)
 
     @override
+    def kept(self, part: int, values: np.ndarray) -> Any:
+        if not part:
+            return values
+        column = _KeptValues(next(self._numbers), values)
+        weakref.finalize(column, self._forgotten[part].append, column.key.number)
+        return column
+
+    @override
     def results(
         self, function: Callable[..., Any], columns: Sequence[tuple[Any, ...]], taken: Sequence[np.ndarray | None]
     ) -> Iterator[Any]:
@@ -110,12 +148,17 @@ class LeaderParts(Parts):
     def _request(
         self, process: int, function: Callable[..., Any], columns: tuple[Any, ...], rows: np.ndarray | None
     ) -> _Request:
+        kept = [column for column in columns if isinstance(column, _KeptValues)]
+        values = {number: each for column in kept for number, each in column.to_send().items()}
+        columns = tuple(column.key if isinstance(column, _KeptValues) else column for column in columns)
         key, new = (None, None) if rows is None else (self._keys.get(id(rows)), None)
         if rows is not None and key is None:
             key, new = next(self._numbers), rows
             self._keys[id(rows)] = key
             weakref.finalize(rows, self._forget, process, id(rows))
-        return _Request(function, columns, key, new, self._forgotten.pop(process, []))
+        forgotten = self._forgotten[process][:]
+        del self._forgotten[process][: len(forgotten)]  # the list stays: finalizers know it
+        return _Request(function, columns, key, new, values, forgotten)
 
     def _forget(self, process: int, place: int) -> None:
         self._forgotten[process].append(self._keys.pop(place))
