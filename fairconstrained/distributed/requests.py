@@ -75,7 +75,7 @@ class _HeldRows:
     """Rows of this process, and what is used again and again: choices of them, such as those of a fold, and columns."""
 
     def __init__(self, X: Any) -> None:
-        self._held: dict[int | None, Any] = {None: X}
+        self._held: dict[Any, Any] = {None: X}
 
     def result(self, request: _Request) -> Any:
         """Return what is asked for."""
