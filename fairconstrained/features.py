@@ -22,6 +22,7 @@ import scipy.sparse as sp
 __all__ = [
     "NUMBERS",
     "as_dense",
+    "beside",
     "extremes",
     "extremes_by_group",
     "group_sums",
@@ -187,6 +188,24 @@ def group_sums(
         return functions[0](X, *columns)[None]
     parts = zip(functions, groups, strict=True)
     return np.stack([function(rows_of(X, rows), *(column[rows] for column in columns)) for function, rows in parts])
+
+
+@singledispatch
+def beside(X: Any, call: Callable[[], Any]) -> Callable[[], Any]:
+    """Begin a call that asks for products with X, where another process can lead it; returns what waits for its result.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    call : callable
+        Takes nothing. It can be pickled.
+
+    Returns
+    -------
+    result : callable
+        Takes nothing, and returns the result of the call; here, where no other process has X, the call itself.
+    """
+    return call
 
 
 @singledispatch

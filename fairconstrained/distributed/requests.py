@@ -17,7 +17,7 @@ from fairconstrained.distributed.errors import ProcessLost
 from fairconstrained.tables import Parts
 from fairconstrained.tables.table import taken_rows
 
-__all__ = ["Attempt", "LeaderParts", "Outcome", "attempt", "serve", "tell"]
+__all__ = ["LeaderParts", "Outcome", "attempt", "lead", "serve"]
 
 
 class _Request(NamedTuple):
@@ -89,7 +89,7 @@ class _HeldRows:
 
 
 class LeaderParts(Parts):
-    """Rows of all processes, as the first one of them sees them: every process computes with its own.
+    """Rows of all processes, as the leader of a channel sees them: every process computes with its own.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class LeaderParts(Parts):
 
     @override
     def kept(self, part: int, values: np.ndarray) -> Any:
-        if not part:
+        if part == self._channel.leader:
             return values
         column = _KeptValues(next(self._numbers), values)
         weakref.finalize(column, self._forgotten[part].append, column.key.number)
@@ -132,10 +132,10 @@ class LeaderParts(Parts):
     ) -> Iterator[Any]:
         self.n_rounds += 1
         wanted = self.with_rows(taken)
-        requests = {k: self._request(k, function, columns[k], taken[k]) for k in wanted}
-        others = [k for k in wanted if k]
+        leader, requests = self._channel.leader, {k: self._request(k, function, columns[k], taken[k]) for k in wanted}
+        others = [k for k in wanted if k != leader]
         sent = {k: attempt(self._channel.send, requests[k], k) for k in others}
-        tried = {0: attempt(self._own.result, requests[0])} if 0 in wanted else {}
+        tried = {leader: attempt(self._own.result, requests[leader])} if leader in wanted else {}
         tried |= {k: sent[k] if sent[k].error else attempt(self._channel.receive, k) for k in others}
         for each in tried.values():
             if each.error:
@@ -143,7 +143,7 @@ class LeaderParts(Parts):
         for k in others:
             if tried[k].result.failure:
                 raise RuntimeError(f"process {k} could not compute with its rows:\n{tried[k].result.failure}")
-        yield from (tried[k].result.result if k else tried[k].result for k in wanted)
+        yield from (tried[k].result if k == leader else tried[k].result.result for k in wanted)
 
     def _request(
         self, process: int, function: Callable[..., Any], columns: tuple[Any, ...], rows: np.ndarray | None
@@ -171,47 +171,54 @@ class _Answer(NamedTuple):
     failure: str
 
 
-class Attempt(NamedTuple):
-    """Result of an action, or its error."""
+class Outcome(NamedTuple):
+    """How an action ended: with a result, such as a fitted estimator, or with an error."""
 
     result: Any
     error: Exception | None
 
 
-def attempt(action: Callable[..., Any], *args: Any) -> Attempt:
+def attempt(action: Callable[..., Any], *args: Any) -> Outcome:
     """Call an action. The answers of all processes have to be taken before an error is raised: they wait for that."""
     try:
-        return Attempt(action(*args), None)
+        return Outcome(action(*args), None)
     except Exception as error:
-        return Attempt(None, error)
+        return Outcome(None, error)
 
 
-class Outcome(NamedTuple):
-    """How a fit ended in the first process: with a fitted estimator, or with an error."""
+def serve(channel: Channel, X: Any, begin: Callable[[Any], None] | None = None) -> Outcome:
+    """Compute with the rows of this process for the leader, until that has finished; returns how it ended there.
 
-    estimator: Any
-    error: BaseException | None
-
-
-def serve(channel: Channel, X: Any) -> Outcome:
-    """Compute with the rows of this process for the first one, until that has finished."""
+    Parameters
+    ----------
+    channel : Channel
+    X : ndarray, CSR array or Table
+        Rows of this process.
+    begin : callable, optional
+        Takes a message of the leader that is no request.
+    """
     held = _HeldRows(X)
     while True:
-        request = channel.receive(0)
-        if isinstance(request, Outcome):
-            return request
+        message = channel.receive(channel.leader)
+        if isinstance(message, Outcome):
+            return message
+        if begin is not None and not isinstance(message, _Request):
+            begin(message)
+            continue
         try:
-            answer = _Answer(held.result(request), "")
-        except Exception:  # the first process raises it
+            answer = _Answer(held.result(message), "")
+        except Exception:  # the leader raises it
             answer = _Answer(None, traceback.format_exc())
-        channel.send(answer, 0)
+        channel.send(answer, channel.leader)
 
 
-def tell(channel: Channel, outcome: Outcome) -> None:
-    """Tell all other processes how the fit ended; those that are lost cannot be told."""
-    for k in range(1, channel.size):
+def lead(channel: Channel, action: Callable[..., Any], *args: Any) -> Outcome:
+    """Call an action in the leader, and tell all other processes how it ended; those that are lost cannot be told."""
+    outcome = attempt(action, *args)
+    for k in channel.others:
         try:
             channel.send(outcome, k)
         except ProcessLost:
             if outcome.error is None:
                 raise
+    return outcome

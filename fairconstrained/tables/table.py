@@ -14,6 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fairconstrained.features import (
+    beside,
     extremes,
     extremes_by_group,
     group_sums,
@@ -87,6 +88,13 @@ class Parts(ABC):
         """
         return values
 
+    def beside(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        """Begin a call in another process that can ask for results, and return what waits for its result.
+
+        Here there is none, so the call itself is returned.
+        """
+        return call
+
     def with_rows(self, taken: Sequence[np.ndarray | None]) -> list[int]:
         """Return the numbers of the parts that have rows of a choice, given as to `results`."""
         pairs = enumerate(zip(self.lengths, taken, strict=True))
@@ -156,6 +164,9 @@ class Table:
         """Number of rows times features."""
         return self.shape[0] * self.shape[1]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_codes": {}}  # which are kept for this process
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -206,6 +217,10 @@ class Table:
         """Return a column that is used again and again, and has been put in the order of the stored rows."""
         pieces = enumerate(self._by_part(column))
         return KeptColumn(column, [self._parts.kept(number, values) for number, values in pieces])
+
+    def beside(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        """Begin a call in another process, if one can, and return what waits for its result."""
+        return self._parts.beside(call)
 
     def codes(self, groups: Sequence[slice]) -> KeptColumn:
         """Return the number of the group of every row, in as few bytes as there can be."""
@@ -363,6 +378,11 @@ def _group_sums(
     if len(groups) == 1:
         return X.reduce_rows(functions[0], add, *columns)[None]
     return X.reduce_rows(partial(_sums_of_codes, functions=functions), add, X.codes(groups), *columns)
+
+
+@beside.register
+def _beside(X: Table, call: Callable[[], Any]) -> Callable[[], Any]:
+    return X.beside(call)
 
 
 @kept.register
