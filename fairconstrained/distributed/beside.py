@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from typing_extensions import override
 
 from fairconstrained.distributed.channel import Channel
-from fairconstrained.distributed.requests import LeaderParts, Outcome, attempt, lead, serve
+from fairconstrained.distributed.errors import ProcessLost
+from fairconstrained.distributed.requests import LeaderParts, Outcome, lead, served
 
 __all__ = ["Begin", "FirstParts", "SecondLeader"]
 
@@ -40,7 +41,9 @@ class Begin(NamedTuple):
 
 
 class SecondLeader:
-    """Part that this process has in the calls of the second leader: it leads them, or computes with its rows for them.
+    """Part that this process has in the call of the second leader: it leads it, or computes with its rows for it.
+
+    A context, which ends with the call; where an error ends the context, the call ends with its next request.
 
     Parameters
     ----------
@@ -54,6 +57,14 @@ class SecondLeader:
         self._channel, self._X = channel, X
         self._thread: Thread | None = None
         self._outcome: Outcome | None = None
+        self._is_abandoned = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._is_abandoned = any(error)
+        self.finished()
 
     def begin(self, begin: Begin) -> None:
         """Take part in a call from now on, in a thread of its own."""
@@ -68,12 +79,28 @@ class SecondLeader:
 
     def _run(self, begin: Begin) -> None:
         channel = self._channel
-        ended = attempt(lead, channel, self._called, begin) if channel.leads else attempt(serve, channel, self._X)
-        self._outcome = ended.result or ended  # another process may be lost
+        self._outcome = lead(channel, self._called, begin) if channel.leads else served(channel, self._X)
 
     def _called(self, begin: Begin) -> Any:
-        parts = LeaderParts(self._channel, self._X, *begin[1:])
+        parts = _SecondParts(self._check, self._channel, self._X, *begin[1:])
         return _Unpickler(begin.call, parts).load()()
+
+    def _check(self) -> None:
+        if self._is_abandoned:
+            raise ProcessLost("the fit that this call belongs to has ended.")
+
+
+class _SecondParts(LeaderParts):
+    """Rows of all processes, as the second leader sees them; ``check`` is called before every request."""
+
+    def __init__(self, check: Callable[[], None], *given: Any) -> None:
+        super().__init__(*given)
+        self._check = check
+
+    @override
+    def results(self, *given: Any) -> Iterator[Any]:
+        self._check()
+        yield from super().results(*given)
 
 
 class FirstParts(LeaderParts):
@@ -83,12 +110,12 @@ class FirstParts(LeaderParts):
     ----------
     second : SecondLeader or None
         None where there is only one process.
-    channel, X, lengths, dtype, names
-        See `LeaderParts`.
+    *given
+        Arguments of `LeaderParts`.
     """
 
-    def __init__(self, second: SecondLeader | None, channel: Channel, *given: Any) -> None:
-        super().__init__(channel, *given)
+    def __init__(self, second: SecondLeader | None, *given: Any) -> None:
+        super().__init__(*given)
         self._second = second
 
     @override

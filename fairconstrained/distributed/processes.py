@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch.distributed as dist
@@ -10,7 +11,7 @@ from sklearn.base import clone
 
 from fairconstrained.distributed.beside import FirstParts, SecondLeader
 from fairconstrained.distributed.channel import Channel
-from fairconstrained.distributed.requests import attempt, lead, serve
+from fairconstrained.distributed.requests import attempt, lead, served
 from fairconstrained.tables import Table
 from fairconstrained.tables.described import checked_part, joined_columns
 
@@ -76,28 +77,30 @@ def fit(
         raise RuntimeError('start the processes with torchrun, and call torch.distributed.init_process_group("gloo").')
     columns = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight, "strata": strata}
     channels = [Channel(group, timeout, leader) for leader in range(min(dist.get_world_size(group), 2))]
-    try:
-        return fit_in(channels, estimator, X, columns)
-    finally:
-        for channel in channels:
-            channel.close()
+    return fit_in(channels, estimator, X, columns)
 
 
 def fit_in(channels: Sequence[Channel], estimator: Any, X: Any, columns: dict[str, Any]) -> Any:
-    """Fit an estimator with the other processes of the channels, each of which has a leader of its own; see `fit`."""
+    """Fit an estimator with the other processes of the channels, each of which has a leader of its own; see `fit`.
+
+    The channels are closed at the end.
+    """
     channel, checked = channels[0], attempt(checked_part, X, columns)
     X, described = checked.result or (X, None)
-    second = SecondLeader(channels[1], X) if channels[1:] else None
-    if channel.leads:
-        outcome = lead(channel, _fitted, channel, second, estimator, X, checked.error or described)
-    else:
-        channel.send(checked.error or described, channel.leader)
-        outcome = serve(channel, X, None if second is None else second.begin)
-    if second is not None:
-        second.finished()
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.result
+    with ExitStack() as at_end:
+        second = None
+        for other in channels[1:]:
+            at_end.callback(other.close)
+            second = at_end.enter_context(SecondLeader(other, X))
+        at_end.callback(channel.close)  # first of all, so that the others notice where this process is interrupted
+        if channel.leads:
+            outcome = lead(channel, _fitted, channel, second, estimator, X, checked.error or described)
+        else:
+            channel.send(checked.error or described, channel.leader)
+            outcome = served(channel, X, None if second is None else second.begin)
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.result
 
 
 def _fitted(channel: Channel, second: SecondLeader | None, estimator: Any, X: Any, own: Any) -> Any:

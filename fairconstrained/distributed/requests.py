@@ -13,11 +13,10 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.distributed.channel import Channel
-from fairconstrained.distributed.errors import ProcessLost
 from fairconstrained.tables import Parts
 from fairconstrained.tables.table import taken_rows
 
-__all__ = ["LeaderParts", "Outcome", "attempt", "lead", "serve"]
+__all__ = ["LeaderParts", "Outcome", "attempt", "lead", "served"]
 
 
 class _Request(NamedTuple):
@@ -186,8 +185,8 @@ def attempt(action: Callable[..., Any], *args: Any) -> Outcome:
         return Outcome(None, error)
 
 
-def serve(channel: Channel, X: Any, begin: Callable[[Any], None] | None = None) -> Outcome:
-    """Compute with the rows of this process for the leader, until that has finished; returns how it ended there.
+def served(channel: Channel, X: Any, begin: Callable[[Any], None] | None = None) -> Outcome:
+    """Compute with the rows of this process for the leader, and return how it ended there, or that it is lost.
 
     Parameters
     ----------
@@ -197,6 +196,11 @@ def serve(channel: Channel, X: Any, begin: Callable[[Any], None] | None = None) 
     begin : callable, optional
         Takes a message of the leader that is no request.
     """
+    lost = attempt(_served, channel, X, begin)
+    return lost.result or lost
+
+
+def _served(channel: Channel, X: Any, begin: Callable[[Any], None] | None) -> Outcome:
     held = _HeldRows(X)
     while True:
         message = channel.receive(channel.leader)
@@ -215,10 +219,6 @@ def serve(channel: Channel, X: Any, begin: Callable[[Any], None] | None = None) 
 def lead(channel: Channel, action: Callable[..., Any], *args: Any) -> Outcome:
     """Call an action in the leader, and tell all other processes how it ended; those that are lost cannot be told."""
     outcome = attempt(action, *args)
-    for k in channel.others:
-        try:
-            channel.send(outcome, k)
-        except ProcessLost:
-            if outcome.error is None:
-                raise
-    return outcome
+    told = [attempt(channel.send, outcome, k) for k in channel.others]
+    lost = [each for each in told if each.error is not None]
+    return lost[0] if lost and outcome.error is None else outcome

@@ -29,6 +29,9 @@ class QueueChannel:
     def others(self):
         return [k for k in range(self.size) if k != self.leader]
 
+    def close(self):
+        """Do nothing: queues need no end."""
+
     def send(self, message, to):
         self.queues[self.leader, self.rank, to].put(pickle.dumps(message))
 
