@@ -6,7 +6,7 @@ import io
 import pickle
 from collections.abc import Callable, Iterator
 from threading import Thread
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from typing_extensions import override
@@ -53,6 +53,9 @@ class SecondLeader:
         Rows of this process.
     """
 
+    #: Name of the thread in which this process takes part.
+    THREAD: ClassVar[str] = "call of the second leader"
+
     def __init__(self, channel: Channel, X: Any) -> None:
         self._channel, self._X = channel, X
         self._thread: Thread | None = None
@@ -68,7 +71,7 @@ class SecondLeader:
 
     def begin(self, begin: Begin) -> None:
         """Take part in a call from now on, in a thread of its own."""
-        self._thread = Thread(target=self._run, args=(begin,), daemon=True)
+        self._thread = Thread(target=self._run, args=(begin,), name=self.THREAD, daemon=True)
         self._thread.start()
 
     def finished(self, seconds: float | None = None) -> Outcome | None:

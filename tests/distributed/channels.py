@@ -9,6 +9,7 @@ from itertools import product
 from queue import Queue
 
 from fairconstrained.distributed.processes import fit_in
+from fairconstrained.distributed.requests import _Answer, _HeldRows
 
 
 @dataclass
@@ -37,6 +38,22 @@ class QueueChannel:
 
     def receive(self, sender):
         return pickle.loads(self.queues[self.leader, sender, self.rank].get(timeout=self.timeout))
+
+
+class DirectChannel:
+    """A channel to one other process, which computes as soon as it is asked."""
+
+    leader, others = 0, (1,)
+
+    def __init__(self, X):
+        self.other, self.sent_bytes = _HeldRows(X), 0
+
+    def send(self, message, to):
+        content = pickle.dumps(message)
+        self.sent_bytes, self._request = len(content), pickle.loads(content)
+
+    def receive(self, sender):
+        return _Answer(self.other.result(self._request), "")
 
 
 def fits_of(estimator, shards):
