@@ -16,7 +16,7 @@ from fairconstrained.distributed.channel import Channel
 from fairconstrained.tables import Parts
 from fairconstrained.tables.table import taken_rows
 
-__all__ = ["LeaderParts", "Outcome", "attempt", "lead", "served"]
+__all__ = ["HeldRows", "LeaderParts", "Outcome", "attempt", "lead", "served"]
 
 
 class _Request(NamedTuple):
@@ -70,7 +70,7 @@ class _KeptValues:
         return unsent
 
 
-class _HeldRows:
+class HeldRows:
     """Rows of this process, and what is used again and again: choices of them, such as those of a fold, and columns."""
 
     def __init__(self, X: Any) -> None:
@@ -112,7 +112,7 @@ class LeaderParts(Parts):
         self.lengths, self.n_features, self.dtype = tuple(lengths), X.shape[1], dtype
         self.names = None if names is None else tuple(names)
         self.n_rounds = 0
-        self._channel, self._own = channel, _HeldRows(X)
+        self._channel, self._own = channel, HeldRows(X)
         self._keys: dict[int, int] = {}
         self._numbers = count()
         self._forgotten: dict[int, list[int]] = defaultdict(list)
@@ -201,7 +201,7 @@ def served(channel: Channel, X: Any, begin: Callable[[Any], None] | None = None)
 
 
 def _served(channel: Channel, X: Any, begin: Callable[[Any], None] | None) -> Outcome:
-    held = _HeldRows(X)
+    held = HeldRows(X)
     while True:
         message = channel.receive(channel.leader)
         if isinstance(message, Outcome):

@@ -242,7 +242,7 @@ class LinearModel(OutputModel, LinearMoments):
         function : callable
             Takes scores of some rows, of shape (n_rows, size), which it may change, and those rows of the columns;
             returns sums of shape (size,), and their slopes in the scores, of shape (n_rows, size).
-        *columns : ndarray with n_samples rows, or what `fairconstrained.features.kept` has returned
+        *columns : ndarray with n_samples rows, or results of `FairData.kept`
 
         Returns
         -------

@@ -9,7 +9,6 @@ from typing import cast
 import numpy as np
 import torch
 
-from fairconstrained.features import kept
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Loss, of_rows
 from fairconstrained.problem import Problem
@@ -43,11 +42,11 @@ class LinearLosses:
     """
 
     def __init__(self, problem: Problem, shares: Iterable[np.ndarray] | None = None) -> None:
-        objective, X = cast(RowLosses, problem.objective), problem.data.X
-        self._model, self._data = cast(LinearModel, problem.model), problem.data
+        objective, data = cast(RowLosses, problem.objective), problem.data
+        self._model, self._data = cast(LinearModel, problem.model), data
         self._sums = partial(_sums, row_loss=objective.row_loss)
-        self._y = kept(X, problem.data.y.numpy())
-        self._shares = [kept(X, own) for own in shares or objective.row_weights(np.ones(1))[:1]]
+        self._y = data.kept(data.y.numpy())
+        self._shares = [data.kept(own) for own in shares or objective.row_weights(np.ones(1))[:1]]
         self.n_evaluations = 0
 
     def at(self, params: np.ndarray, parts: Sequence[int] = (0,)) -> tuple[np.ndarray, np.ndarray]:

@@ -108,7 +108,7 @@ class KeptColumn:
     ----------
     values : ndarray with n_samples rows
     pieces : list of object
-        What `Parts.kept` has returned for every part.
+        Results of `Parts.kept`, one for every part.
     """
 
     def __init__(self, values: np.ndarray, pieces: list[Any]) -> None:

@@ -9,7 +9,7 @@ from itertools import product
 from queue import Queue
 
 from fairconstrained.distributed.processes import fit_in
-from fairconstrained.distributed.requests import _Answer, _HeldRows
+from fairconstrained.distributed.requests import HeldRows, _Answer
 
 
 @dataclass
@@ -46,7 +46,7 @@ class DirectChannel:
     leader, others = 0, (1,)
 
     def __init__(self, X):
-        self.other, self.sent_bytes = _HeldRows(X), 0
+        self.other, self.sent_bytes = HeldRows(X), 0
 
     def send(self, message, to):
         content = pickle.dumps(message)
