@@ -198,7 +198,7 @@ def beside(X: Any, call: Callable[[], Any]) -> Callable[[], Any]:
     ----------
     X : ndarray or CSR array of shape (n_samples, n_features)
     call : callable
-        Takes nothing. It can be pickled.
+        Takes nothing. It is sent by pickle; one that cannot be pickled is not begun elsewhere.
 
     Returns
     -------

@@ -124,9 +124,10 @@ class FirstParts(LeaderParts):
     @override
     def beside(self, call: Callable[[], Any]) -> Callable[[], Any]:
         second, self._second = self._second, None  # which leads one call
-        if second is None:
+        content = None if second is None else _pickled(call, self)
+        if second is None or content is None:
             return call
-        begin = Begin(_pickled(call, self), self.lengths, self.dtype, self.names)
+        begin = Begin(content, self.lengths, self.dtype, self.names)
         for k in self._channel.others:
             self._channel.send(begin, k)
         second.begin(begin)
@@ -169,7 +170,11 @@ class _Unpickler(pickle.Unpickler):
         return self._parts
 
 
-def _pickled(call: Callable[[], Any], parts: LeaderParts) -> bytes:
+def _pickled(call: Callable[[], Any], parts: LeaderParts) -> bytes | None:
+    """The pickled call without the rows; None where it cannot be sent, as it holds a function without a name."""
     file = io.BytesIO()
-    _Pickler(file, parts).dump(call)
+    try:
+        _Pickler(file, parts).dump(call)
+    except (pickle.PicklingError, AttributeError, TypeError):  # which of them depends on what cannot be pickled
+        return None
     return file.getvalue()

@@ -132,6 +132,27 @@ def test_the_second_process_leads_the_estimate_for_new_rows(monkeypatch, size):
     assert [thread.name for thread in threads] == [SecondLeader.THREAD]
 
 
+@pytest.mark.usefixtures("stays_in_parts")
+def test_an_estimate_that_cannot_be_sent_is_made_by_the_first_process(monkeypatch):
+    X, y, group = rows()
+    threads = recorded_estimates(monkeypatch, lambda estimated: estimated)
+    as_bound = PartialParityClassifier._problem
+    monkeypatch.setattr(
+        PartialParityClassifier, "_problem", lambda *given: with_attribute(as_bound(*given), lambda: "no name")
+    )
+    estimator = clone(ESTIMATORS["demographic parity"]).set_params(new_row_folds=2)
+    whole = clone(estimator).fit(X, y, sensitive_features=group)
+    for model in fits_of(estimator, shards_of(X, y, group, [100])):
+        assert_same(model, whole, X)
+    assert SecondLeader.THREAD not in [thread.name for thread in threads]
+
+
+def with_attribute(problem, value):
+    """The problem, which holds something that cannot be pickled."""
+    object.__setattr__(problem, "unnamed", value)
+    return problem
+
+
 def failed(*given):
     raise ValueError("it has failed")
 
