@@ -36,12 +36,14 @@ from fairconstrained import FairHeadClassifier, PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import DaskEstimator, processes
 from fairconstrained.distributed.channel import FIRST, Channel
-from fairconstrained.distributed.requests import LeaderParts
+from fairconstrained.distributed.requests import HeldRows, LeaderParts
 from fairconstrained.tables import array_table
 
 KAPPA = 0.05
 #: Assumptions of the model of costs: seconds for a message to arrive, and bytes a second.
 LATENCY, BANDWIDTH = 50e-6, 10e9 / 8
+#: Runs of every fit of `measure_processes`, of which the least seconds count.
+RUNS = 2
 
 
 def estimator(**params: Any) -> PartialParityClassifier:
@@ -69,40 +71,61 @@ def peak_memory() -> float:
 # -- processes ------------------------------------------------------------------------------------------------------
 
 
+def _made(kind: Any) -> list[Any]:
+    """All objects of a class that this process makes from now on."""
+    made: list[Any] = []
+
+    def remember(self: Any, *given: Any, make: Callable[..., None] = kind.__init__) -> None:
+        make(self, *given)
+        made.append(self)
+
+    kind.__init__ = remember
+    return made
+
+
+def _timed(kind: Any, name: str) -> list[float]:
+    """Processor seconds of every call of a method from now on."""
+    seconds: list[float] = []
+    method = getattr(kind, name)
+
+    def timed(self: Any, *given: Any) -> Any:
+        begin = time.thread_time()
+        result = method(self, *given)
+        seconds.append(time.thread_time() - begin)
+        return result
+
+    setattr(kind, name, timed)
+    return seconds
+
+
 def _part(rank: int, size: int, store: str, rows: Callable[..., Any], arguments: tuple, answers: Any) -> None:
-    """One process: fits with its share of the rows; the first one answers with what it took."""
+    """One process: fits with its share of the rows, and answers with what it took."""
     set_threads(1)
     warnings.simplefilter("ignore")
-    counted: list[Any] = []
-
-    class CountedChannel(Channel):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            counted.append(self)
-
-    class CountedParts(LeaderParts):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            counted.append(self)
-
-    processes.Channel, processes.LeaderParts = CountedChannel, CountedParts
+    channels, leaders, with_rows = _made(Channel), _made(LeaderParts), _timed(HeldRows, "result")
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
     X, y, groups = rows(*arguments)
     ends = np.linspace(0, y.size, size + 1).astype(int)
     own = slice(ends[rank], ends[rank + 1])
     X, y_own, groups = X[own], y[own], groups[own]
-    begin = time.perf_counter()
+    begin, worked = time.perf_counter(), time.process_time()
     model = processes.fit(estimator(), X, y_own, sensitive_features=groups)
-    seconds = time.perf_counter() - begin
-    if rank == 0:
-        channel, parts = counted
-        n_bytes = channel.n_bytes - FIRST * channel.n_messages  # the beginning of a message, whatever the rows are
-        answers.put((seconds, parts.n_rounds, n_bytes, channel.n_messages, model.objective_))
+    measured = {
+        "seconds": time.perf_counter() - begin,
+        "processor_seconds": time.process_time() - worked,
+        "of_rows": sum(with_rows),
+        "rounds": sum(parts.n_rounds for parts in leaders),
+        # without the beginning of every message, which has one length whatever the rows are
+        "bytes": sum(channel.n_bytes - FIRST * channel.n_messages for channel in channels),
+        "messages": sum(channel.n_messages for channel in channels),
+        "objective": model.objective_,
+    }
+    answers.put(measured)
     dist.destroy_process_group()
 
 
-def in_processes(size: int, rows: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
-    """Return seconds, rounds, bytes, messages and objective of a fit in so many processes."""
+def in_processes(size: int, rows: Callable[..., Any], *arguments: Any) -> pd.DataFrame:
+    """Return what a fit in so many processes takes in every one of them, see `_part`."""
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
@@ -110,14 +133,20 @@ def in_processes(size: int, rows: Callable[..., Any], *arguments: Any) -> tuple[
         started = [context.Process(target=_part, args=(rank, *given)) for rank in range(size)]
         for process in started:
             process.start()
-        found = answers.get()
+        found = [answers.get() for _ in started]
         for process in started:
             process.join()
-    return found
+    return pd.DataFrame(found)
+
+
+def _sent(parts: pd.DataFrame) -> tuple[float, float, float]:
+    """Rounds of all leaders, and their bytes and messages, which count at both ends."""
+    rounds, n_bytes, n_messages = parts[["rounds", "bytes", "messages"]].sum()
+    return rounds, n_bytes / 2, n_messages / 2
 
 
 def measure_processes(quick: bool) -> pd.DataFrame:
-    """Seconds with all rows in one process and in two, in turns."""
+    """Seconds with all rows in one process and in two, in turns, and those for which the busier one computes."""
     cases = {
         "generated, dense": (dense, (20_000, 20) if quick else (200_000, 200)),
         "generated, few features": (dense, (20_000, 10) if quick else (400_000, 20)),
@@ -125,21 +154,28 @@ def measure_processes(quick: bool) -> pd.DataFrame:
     }
     records = []
     for name, (rows, arguments) in cases.items():
-        runs = [[in_processes(size, rows, *arguments) for size in (1, 2)] for _ in range(1 if quick else 3)]
-        one, two = (min(pair[k][0] for pair in runs) for k in (0, 1))
+        runs = [[in_processes(size, rows, *arguments) for size in (1, 2)] for _ in range(1 if quick else RUNS)]
+        wall, busy = (
+            [min(pair[k][name].max() for pair in runs) for k in (0, 1)] for name in ("seconds", "processor_seconds")
+        )
         first, second = runs[0]
+        n_rounds, n_bytes, _ = _sent(second)
         X, y, _ = rows(*arguments)
         records.append(
             {
                 "data": name,
                 "rows": y.size,
                 "features": X.shape[1],
-                "seconds_1": one,
-                "seconds_2": two,
-                "speed_up": one / two,
-                "rounds": second[1],
-                "bytes_per_row_and_round": second[2] / second[1] / y.size,
-                "difference_of_objectives": abs(first[4] - second[4]),
+                "seconds_1": wall[0],
+                "seconds_2": wall[1],
+                "speed_up": wall[0] / wall[1],
+                "processor_seconds_1": busy[0],
+                "processor_seconds_2": busy[1],
+                "processor_speed_up": busy[0] / busy[1],
+                "share_of_products": float(first["of_rows"].iloc[0] / first["processor_seconds"].iloc[0]),
+                "rounds": n_rounds,
+                "bytes_per_row_and_round": n_bytes / n_rounds / y.size,
+                "difference_of_objectives": abs(first["objective"].iloc[0] - second["objective"].iloc[0]),
             }
         )
     return pd.DataFrame(records)
@@ -150,7 +186,7 @@ def measure_traffic(quick: bool) -> pd.DataFrame:
     n_rows, n_features = (20_000, 10) if quick else (100_000, 20)
     records = []
     for size in (2,) if quick else (2, 4):
-        _, rounds, n_bytes, n_messages, _ = in_processes(size, dense, n_rows, n_features)
+        rounds, n_bytes, n_messages = _sent(in_processes(size, dense, n_rows, n_features))
         records.append(
             {
                 "processes": size,
@@ -165,17 +201,16 @@ def measure_traffic(quick: bool) -> pd.DataFrame:
 def measure_machines(quick: bool) -> pd.DataFrame:
     """Seconds by the model of costs, from what `processes`, `traffic` and `disk` have measured.
 
-    A fit of n rows takes ``a n / p + b n`` seconds of computing, the products with the rows of p machines and the rest
-    in the first one, and ``rounds (latency + 8 n / bandwidth)`` for sending.
+    A fit of n rows takes ``a n / p + b n / min(p, 2)`` seconds of computing, the products with the rows of p machines
+    and the rest in the first two, and at most ``rounds (latency + bytes n / bandwidth)`` for sending.
     """
     stem = "distributed_quick" if quick else "distributed"
     traffic = pd.read_csv(RESULTS / f"{stem}_traffic.csv")
     timed = pd.read_csv(RESULTS / f"{stem}_processes.csv").iloc[0]
     held = pd.read_csv(RESULTS / f"{stem}_disk.csv")["bytes_per_row"].iloc[0]
     rounds, per_row = traffic["rounds"].iloc[-1], traffic["bytes_per_row_and_round"].iloc[-1]
-    halved = 2 * (timed["seconds_1"] - timed["seconds_2"]) / timed["rows"]  # what two processes share
-    a = float(np.clip(halved, 0, timed["seconds_1"] / timed["rows"]))
-    b = timed["seconds_1"] / timed["rows"] - a
+    of_row = timed["processor_seconds_1"] / timed["rows"]
+    a, b = of_row * timed["share_of_products"], of_row * (1 - timed["share_of_products"])
     records = []
     for n_rows in (1e7, 1e8, 1e9, 1e10):
         for machines in (1, 2, 8, 64, 512):
@@ -185,11 +220,11 @@ def measure_machines(quick: bool) -> pd.DataFrame:
                     "rows": n_rows,
                     "machines": machines,
                     "seconds_of_products": a * n_rows / machines,
-                    "seconds_of_the_first": b * n_rows,
+                    "seconds_of_the_first_two": b * n_rows / min(machines, 2),
                     "seconds_of_sending": sending,
-                    "hours": (a * n_rows / machines + b * n_rows + sending) / 3600,
+                    "hours": (a * n_rows / machines + b * n_rows / min(machines, 2) + sending) / 3600,
                     "gib_a_machine": timed["features"] * 8 * n_rows / machines / 2**30,
-                    "gib_of_the_first": held * n_rows / 2**30,
+                    "gib_of_the_first_two": held * n_rows / 2**30,
                 }
             )
     return pd.DataFrame(records)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from fairconstrained.features import rows_of
+from fairconstrained.features import kept, rows_of
 from fairconstrained.groups import Strata, Unions, cell_sums
 from fairconstrained.tables.table import rows_in_memory
 
@@ -253,6 +253,10 @@ class FairData:
     def group_weights(self) -> torch.Tensor:
         """Sample weights normalised to sum to one *within every group*; Tensor of shape (n_samples,)."""
         return self.groups.weights
+
+    def kept(self, column: np.ndarray) -> Any:
+        """Return a column for many sums over rows, such as those of `LinearModel.sums`; it must not change any more."""
+        return kept(self.X, column)
 
     def sums(self, values: np.ndarray | None = None) -> np.ndarray:
         """Return the weighted sums of the rows' values in every group, or its weight; ndarray of shape (n_groups,)."""

@@ -22,8 +22,11 @@ import scipy.sparse as sp
 __all__ = [
     "NUMBERS",
     "as_dense",
+    "beside",
     "extremes",
     "extremes_by_group",
+    "group_sums",
+    "kept",
     "map_rows",
     "product",
     "products_by_code",
@@ -156,16 +159,72 @@ def products_by_group(X: Any, columns: np.ndarray, groups: Sequence[slice]) -> n
     return found
 
 
-def products_by_code(X: Any, columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def products_by_code(X: Any, columns: np.ndarray, codes: Any) -> np.ndarray:
     """Return `products_by_group` of rows in any order, whose groups are numbers; codes of shape (n_samples,)."""
     return map_rows(X, partial(_products_by_code, columns=columns), codes)
 
 
 @singledispatch
+def group_sums(
+    X: Any, functions: Sequence[Callable[..., np.ndarray]], groups: Sequence[slice], *columns: Any
+) -> np.ndarray:
+    """Return a sum over the rows of every group, computed where the rows are.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    functions : sequence of callable
+        One for every group. Takes features of some of its rows, and those rows of the columns; returns the sum over
+        these rows, an ndarray of the same shape for all groups.
+    groups : sequence of slice
+        Rows of every group; each row has one.
+    *columns : ndarray or sparse array with n_samples rows, or what `kept` has returned
+
+    Returns
+    -------
+    sums : ndarray of shape (n_groups, ...)
+    """
+    if len(groups) == 1:
+        return functions[0](X, *columns)[None]
+    parts = zip(functions, groups, strict=True)
+    return np.stack([function(rows_of(X, rows), *(column[rows] for column in columns)) for function, rows in parts])
+
+
+@singledispatch
+def beside(X: Any, call: Callable[[], Any]) -> Callable[[], Any]:
+    """Begin a call that asks for products with X, where another process can lead it; returns what waits for its result.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    call : callable
+        Takes nothing. It is sent by pickle; one that cannot be pickled is not begun elsewhere.
+
+    Returns
+    -------
+    result : callable
+        Takes nothing, and returns the result of the call; here, where no other process has X, the call itself.
+    """
+    return call
+
+
+@singledispatch
+def kept(X: Any, column: np.ndarray) -> Any:
+    """Return a column to be given to `group_sums` again and again; elsewhere than in memory, it stays with the rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    column : ndarray with n_samples rows
+        It must not change afterwards.
+    """
+    return column
+
+
 def sums_by_group(
     X: Any, function: Callable[[Any, np.ndarray], np.ndarray], columns: np.ndarray, groups: Sequence[slice]
 ) -> np.ndarray:
-    """Return a sum over the rows of every group.
+    """Return the same sum over the rows of every group, see `group_sums`.
 
     Parameters
     ----------
@@ -180,9 +239,7 @@ def sums_by_group(
     -------
     sums : ndarray of shape (n_groups, ...)
     """
-    if len(groups) == 1:
-        return function(X, columns)[None]
-    return np.stack([function(rows_of(X, rows), columns[rows]) for rows in groups])
+    return group_sums(X, [function] * len(groups), groups, columns)
 
 
 def as_dense(values: Any) -> np.ndarray:

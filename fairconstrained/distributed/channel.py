@@ -30,21 +30,29 @@ class Channel:
         Processes that take part; None: all of them.
     timeout : float
         Seconds for which a process waits for another one.
+    leader : int
+        Number of the process that asks all others.
 
     Attributes
     ----------
     rank, size : int
         Number of this process in the group, and number of processes.
+    others : list of int
+        Numbers of all processes but the leader.
+    leads : bool
+        Whether this process is the leader.
     n_bytes, n_messages : int
         Bytes and objects that this process has sent and received so far.
     """
 
-    def __init__(self, group: Any, timeout: float) -> None:
+    def __init__(self, group: Any, timeout: float, leader: int = 0) -> None:
         ranks = dist.get_process_group_ranks(group) if group is not None else None
         # gloo sends arrays of the CPU, whatever the group of the caller is made for
         self._group = dist.new_group(ranks, backend="gloo", timeout=timedelta(seconds=timeout))
         self.rank, self.size = dist.get_rank(self._group), dist.get_world_size(self._group)
-        self._timeout, self.n_bytes, self.n_messages = timeout, 0, 0
+        self.leader, self.leads = leader, self.rank == leader
+        self.others = [k for k in range(self.size) if k != leader]
+        self.timeout, self.n_bytes, self.n_messages = timeout, 0, 0
 
     def close(self) -> None:
         """Close the connections."""
@@ -93,7 +101,7 @@ class Channel:
             function(tensor, dist.get_global_rank(self._group, other), group=self._group)
         except RuntimeError as error:
             raise ProcessLost(
-                f"process {other} of {self.size} has ended, or has not answered for {self._timeout:g} seconds. Its own "
+                f"process {other} of {self.size} has ended, or has not answered for {self.timeout:g} seconds. Its own "
                 "output says why. Start all processes again: within fairconstrained.callbacks.resumable, the fit goes "
                 "on where it was."
             ) from error

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch.distributed as dist
 from sklearn.base import clone
 
+from fairconstrained.distributed.beside import FirstParts, SecondLeader
 from fairconstrained.distributed.channel import Channel
-from fairconstrained.distributed.requests import LeaderParts, Outcome, attempt, serve, tell
+from fairconstrained.distributed.requests import attempt, lead, served
 from fairconstrained.tables import Table
 from fairconstrained.tables.described import checked_part, joined_columns
 
@@ -32,6 +35,8 @@ def fit(
     process with all rows, up to rounding. The features stay where they are. The first process computes with targets,
     groups, weights and scores of all rows, which takes some 180 bytes a row there, and asks the others for
     products with their features: each product of one column sends 8 bytes a row, each sum one number a feature.
+    While it fits, the second process makes the estimate for new rows in the same way, and needs as much memory; without
+    an estimate (``new_row_folds=None``), or within ``resumable``, it does not.
 
     Parameters
     ----------
@@ -73,50 +78,44 @@ def fit(
     if not dist.is_initialized():
         raise RuntimeError('start the processes with torchrun, and call torch.distributed.init_process_group("gloo").')
     columns = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight, "strata": strata}
-    channel = Channel(group, timeout)
-    try:
-        return fit_in(channel, estimator, X, columns)
-    finally:
-        channel.close()
+    channels = [Channel(group, timeout, leader) for leader in range(min(dist.get_world_size(group), 2))]
+    return fit_in(channels, estimator, X, columns)
 
 
-def fit_in(channel: Channel, estimator: Any, X: Any, columns: dict[str, Any]) -> Any:
-    """Fit an estimator with the other processes of a channel; see `fit`."""
-    outcome = _follow(channel, X, columns) if channel.rank else _lead(channel, estimator, X, columns)
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.estimator
+def fit_in(channels: Sequence[Channel], estimator: Any, X: Any, columns: dict[str, Any]) -> Any:
+    """Fit an estimator with the other processes of the channels, each of which has a leader of its own; see `fit`.
 
-
-def _follow(channel: Channel, X: Any, columns: dict[str, Any]) -> Outcome:
-    """Work of all processes but the first one."""
-    checked = attempt(checked_part, X, columns)
+    The channels are closed at the end.
+    """
+    channel, checked = channels[0], attempt(checked_part, X, columns)
     X, described = checked.result or (X, None)
-    channel.send(checked.error or described, 0)
-    return serve(channel, X)
+    with ExitStack() as at_end:
+        second = None
+        for other in channels[1:]:
+            at_end.callback(other.close)
+            second = at_end.enter_context(SecondLeader(other, X))
+        at_end.callback(channel.close)  # first of all, so that the others notice where this process is interrupted
+        if channel.leads:
+            outcome = lead(channel, _fitted, channel, second, estimator, X, checked.error or described)
+        else:
+            channel.send(checked.error or described, channel.leader)
+            outcome = served(channel, X, None if second is None else second.begin)
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.result
 
 
-def _lead(channel: Channel, estimator: Any, X: Any, columns: dict[str, Any]) -> Outcome:
-    """Fit in the first process, and tell the others."""
-    try:
-        outcome = Outcome(_fitted(channel, estimator, X, columns), None)
-    except Exception as error:
-        outcome = Outcome(None, error)
-    tell(channel, outcome)
-    return outcome
-
-
-def _fitted(channel: Channel, estimator: Any, X: Any, columns: dict[str, Any]) -> Any:
-    own = attempt(checked_part, X, columns)
-    X, described = own.result or (X, None)
-    others = [attempt(channel.receive, k) for k in range(1, channel.size)]
+def _fitted(channel: Channel, second: SecondLeader | None, estimator: Any, X: Any, own: Any) -> Any:
+    """Fit in the first process, to its own rows, given by their description or an error, and those of all others."""
+    others = [attempt(channel.receive, k) for k in channel.others]
     for other in others:
         if other.error:
             raise other.error
-    parts = [own.error or described, *(other.result for other in others)]
+    parts = [own, *(other.result for other in others)]
     for k, part in enumerate(parts):
         if isinstance(part, Exception):
             raise ValueError(f"in process {k}: {part}") from part
     dtype, joined = joined_columns(parts, "process")
-    table = Table(LeaderParts(channel, X, [part.n_rows for part in parts], dtype, parts[0].names))
+    lengths = [part.n_rows for part in parts]
+    table = Table(FirstParts(second, channel, X, lengths, dtype, parts[0].names))
     return clone(estimator).fit(table, joined.pop("y"), **joined)

@@ -13,11 +13,10 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.distributed.channel import Channel
-from fairconstrained.distributed.errors import ProcessLost
 from fairconstrained.tables import Parts
 from fairconstrained.tables.table import taken_rows
 
-__all__ = ["Attempt", "LeaderParts", "Outcome", "attempt", "serve", "tell"]
+__all__ = ["HeldRows", "LeaderParts", "Outcome", "attempt", "lead", "served"]
 
 
 class _Request(NamedTuple):
@@ -28,38 +27,68 @@ class _Request(NamedTuple):
     function : callable
         Takes features and the columns.
     columns : tuple
+        A column that is kept with the rows is given as its `_Key`.
     key : int or None
         Number of the choice of rows; None: all rows.
     rows : ndarray or None
         The choice, if it is new.
+    values : dict of int to ndarray
+        New columns that are to be kept, by their numbers.
     forgotten : list of int
-        Numbers of choices that are not needed any more.
+        Numbers of choices and columns that are not needed any more.
     """
 
     function: Callable[..., Any]
     columns: tuple[Any, ...]
     key: int | None
     rows: np.ndarray | None
+    values: dict[int, np.ndarray]
     forgotten: list[int]
 
 
-class _HeldRows:
-    """Rows of this process, and choices of them that are used again and again, such as those of a fold."""
+class _Key(NamedTuple):
+    """Number of a column that is kept."""
+
+    number: int
+
+
+class _KeptValues:
+    """Values of a column for the rows of another process, until they have been sent.
+
+    Parameters
+    ----------
+    number : int
+    values : ndarray with an entry for every row
+    """
+
+    def __init__(self, number: int, values: np.ndarray) -> None:
+        self.key, self._unsent = _Key(number), {number: values}
+
+    def to_send(self) -> dict[int, np.ndarray]:
+        """Return the values by their number, if they have not been sent."""
+        unsent, self._unsent = self._unsent, {}
+        return unsent
+
+
+class HeldRows:
+    """Rows of this process, and what is used again and again: choices of them, such as those of a fold, and columns."""
 
     def __init__(self, X: Any) -> None:
-        self._rows: dict[int | None, Any] = {None: X}
+        self._held: dict[Any, Any] = {None: X}
 
     def result(self, request: _Request) -> Any:
         """Return what is asked for."""
         for key in request.forgotten:
-            self._rows.pop(key, None)
+            self._held.pop(key, None)
+        self._held.update(request.values)
         if request.rows is not None:
-            self._rows[request.key] = taken_rows(self._rows[None], request.rows)
-        return request.function(self._rows[request.key], *request.columns)
+            self._held[request.key] = taken_rows(self._held[None], request.rows)
+        columns = (self._held[each.number] if isinstance(each, _Key) else each for each in request.columns)
+        return request.function(self._held[request.key], *columns)
 
 
 class LeaderParts(Parts):
-    """Rows of all processes, as the first one of them sees them: every process computes with its own.
+    """Rows of all processes, as the leader of a channel sees them: every process computes with its own.
 
     Parameters
     ----------
@@ -83,10 +112,18 @@ class LeaderParts(Parts):
         self.lengths, self.n_features, self.dtype = tuple(lengths), X.shape[1], dtype
         self.names = None if names is None else tuple(names)
         self.n_rounds = 0
-        self._channel, self._own = channel, _HeldRows(X)
+        self._channel, self._own = channel, HeldRows(X)
         self._keys: dict[int, int] = {}
         self._numbers = count()
         self._forgotten: dict[int, list[int]] = defaultdict(list)
+
+    @override
+    def kept(self, part: int, values: np.ndarray) -> Any:
+        if part == self._channel.leader:
+            return values
+        column = _KeptValues(next(self._numbers), values)
+        weakref.finalize(column, self._forgotten[part].append, column.key.number)
+        return column
 
     @override
     def results(
@@ -94,10 +131,10 @@ class LeaderParts(Parts):
     ) -> Iterator[Any]:
         self.n_rounds += 1
         wanted = self.with_rows(taken)
-        requests = {k: self._request(k, function, columns[k], taken[k]) for k in wanted}
-        others = [k for k in wanted if k]
+        leader, requests = self._channel.leader, {k: self._request(k, function, columns[k], taken[k]) for k in wanted}
+        others = [k for k in wanted if k != leader]
         sent = {k: attempt(self._channel.send, requests[k], k) for k in others}
-        tried = {0: attempt(self._own.result, requests[0])} if 0 in wanted else {}
+        tried = {leader: attempt(self._own.result, requests[leader])} if leader in wanted else {}
         tried |= {k: sent[k] if sent[k].error else attempt(self._channel.receive, k) for k in others}
         for each in tried.values():
             if each.error:
@@ -105,17 +142,22 @@ class LeaderParts(Parts):
         for k in others:
             if tried[k].result.failure:
                 raise RuntimeError(f"process {k} could not compute with its rows:\n{tried[k].result.failure}")
-        yield from (tried[k].result.result if k else tried[k].result for k in wanted)
+        yield from (tried[k].result if k == leader else tried[k].result.result for k in wanted)
 
     def _request(
         self, process: int, function: Callable[..., Any], columns: tuple[Any, ...], rows: np.ndarray | None
     ) -> _Request:
+        kept = [column for column in columns if isinstance(column, _KeptValues)]
+        values = {number: each for column in kept for number, each in column.to_send().items()}
+        columns = tuple(column.key if isinstance(column, _KeptValues) else column for column in columns)
         key, new = (None, None) if rows is None else (self._keys.get(id(rows)), None)
         if rows is not None and key is None:
             key, new = next(self._numbers), rows
             self._keys[id(rows)] = key
             weakref.finalize(rows, self._forget, process, id(rows))
-        return _Request(function, columns, key, new, self._forgotten.pop(process, []))
+        forgotten = self._forgotten[process][:]
+        del self._forgotten[process][: len(forgotten)]  # the list stays: finalizers know it
+        return _Request(function, columns, key, new, values, forgotten)
 
     def _forget(self, process: int, place: int) -> None:
         self._forgotten[process].append(self._keys.pop(place))
@@ -128,47 +170,55 @@ class _Answer(NamedTuple):
     failure: str
 
 
-class Attempt(NamedTuple):
-    """Result of an action, or its error."""
+class Outcome(NamedTuple):
+    """How an action ended: with a result, such as a fitted estimator, or with an error."""
 
     result: Any
     error: Exception | None
 
 
-def attempt(action: Callable[..., Any], *args: Any) -> Attempt:
+def attempt(action: Callable[..., Any], *args: Any) -> Outcome:
     """Call an action. The answers of all processes have to be taken before an error is raised: they wait for that."""
     try:
-        return Attempt(action(*args), None)
+        return Outcome(action(*args), None)
     except Exception as error:
-        return Attempt(None, error)
+        return Outcome(None, error)
 
 
-class Outcome(NamedTuple):
-    """How a fit ended in the first process: with a fitted estimator, or with an error."""
+def served(channel: Channel, X: Any, begin: Callable[[Any], None] | None = None) -> Outcome:
+    """Compute with the rows of this process for the leader, and return how it ended there, or that it is lost.
 
-    estimator: Any
-    error: BaseException | None
+    Parameters
+    ----------
+    channel : Channel
+    X : ndarray, CSR array or Table
+        Rows of this process.
+    begin : callable, optional
+        Takes a message of the leader that is no request.
+    """
+    lost = attempt(_served, channel, X, begin)
+    return lost.result or lost
 
 
-def serve(channel: Channel, X: Any) -> Outcome:
-    """Compute with the rows of this process for the first one, until that has finished."""
-    held = _HeldRows(X)
+def _served(channel: Channel, X: Any, begin: Callable[[Any], None] | None) -> Outcome:
+    held = HeldRows(X)
     while True:
-        request = channel.receive(0)
-        if isinstance(request, Outcome):
-            return request
+        message = channel.receive(channel.leader)
+        if isinstance(message, Outcome):
+            return message
+        if begin is not None and not isinstance(message, _Request):
+            begin(message)
+            continue
         try:
-            answer = _Answer(held.result(request), "")
-        except Exception:  # the first process raises it
+            answer = _Answer(held.result(message), "")
+        except Exception:  # the leader raises it
             answer = _Answer(None, traceback.format_exc())
-        channel.send(answer, 0)
+        channel.send(answer, channel.leader)
 
 
-def tell(channel: Channel, outcome: Outcome) -> None:
-    """Tell all other processes how the fit ended; those that are lost cannot be told."""
-    for k in range(1, channel.size):
-        try:
-            channel.send(outcome, k)
-        except ProcessLost:
-            if outcome.error is None:
-                raise
+def lead(channel: Channel, action: Callable[..., Any], *args: Any) -> Outcome:
+    """Call an action in the leader, and tell all other processes how it ended; those that are lost cannot be told."""
+    outcome = attempt(action, *args)
+    told = [attempt(channel.send, outcome, k) for k in channel.others]
+    lost = [each for each in told if each.error is not None]
+    return lost[0] if lost and outcome.error is None else outcome

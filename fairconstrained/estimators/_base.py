@@ -196,8 +196,9 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             if self.promise == "new_rows" and self._bounds_anything(problem):
                 result, estimated = self._solved_for_new_rows(solver, problem, of_folds, seed)
             else:
+                estimate = self._estimate(solver, problem, of_folds, seed)
                 result = self._solve_all(solver, problem, start, np.random.default_rng(seed))
-                estimated = self._estimated(solver, problem, of_folds, seed)
+                estimated = estimate()
         self.solver_, self.new_row_gaps_ = solver.name, estimated.gaps
         excess = self._adopt(problem, result, target, problem.data.labels)
         self._fitted = replace(self._fitted, of_folds=estimated.starts)

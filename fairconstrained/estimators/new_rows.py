@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -18,8 +19,10 @@ from fairconstrained.estimators._cross_fitted_gaps import (
     held_out_scores,
     standard_errors,
 )
+from fairconstrained.features import beside
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import CrossFittedSpan, Solver, SolverResult
+from fairconstrained.solvers.resuming import saved_minima
 
 __all__ = ["NewRowGap", "TellsNewRows"]
 
@@ -141,6 +144,15 @@ class TellsNewRows(BoundsNewRows):
 
     def _n_folds(self) -> int | None:
         return _FOLDS[self.promise] if self.new_row_folds == "auto" else self.new_row_folds  # type: ignore[return-value]
+
+    def _estimate(
+        self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
+    ) -> Callable[[], _Estimated]:
+        """Begin with the estimates in another process, if one can lead them, and return what waits for them."""
+        estimate = partial(self._estimated, solver, problem, starts, seed)
+        is_long = self._n_folds() is not None and self._bounds_anything(problem)
+        # where minima are saved, they are met in the same order again
+        return beside(problem.data.X, estimate) if is_long and saved_minima() is None else estimate
 
     def _estimated(self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int) -> _Estimated:
         """Estimate the metrics of a problem on new rows."""

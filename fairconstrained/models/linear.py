@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from fairconstrained.data import FairData, Rows, rows_within
 from fairconstrained.features import (
     as_dense,
     extremes_by_group,
+    group_sums,
     product,
     products_by_code,
     products_by_group,
@@ -225,6 +227,33 @@ class LinearModel(OutputModel, LinearMoments):
             pulled += [sums, totals]
         return np.vstack(pulled)
 
+    def sums(
+        self, params: np.ndarray, data: FairData, function: Callable[..., tuple[np.ndarray, np.ndarray]], *columns: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Sums over the rows of functions of the scores, and their gradients, in one pass over the features.
+
+        Where the rows are in other processes, the function is computed there.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_params, size)
+            Models in columns.
+        data : FairData
+        function : callable
+            Takes scores of some rows, of shape (n_rows, size), which it may change, and those rows of the columns;
+            returns sums of shape (size,), and their slopes in the scores, of shape (n_rows, size).
+        *columns : ndarray with n_samples rows, or results of `FairData.kept`
+
+        Returns
+        -------
+        sums : ndarray of shape (size,)
+        gradients : ndarray of shape (n_params, size)
+        """
+        tables = params.reshape(self.n_copies, -1, params.shape[1])
+        functions = [partial(_sums_at, table=table, function=function) for table in tables]
+        found = group_sums(data.X, functions, self._parts(data), *columns)
+        return found[:, 0].sum(axis=0), found[:, 1:].reshape(params.shape)
+
     @property
     def of_one_score(self) -> LinearModel:
         """A model with a single score, the same for all groups."""
@@ -309,6 +338,15 @@ class LinearModel(OutputModel, LinearMoments):
         table = params.reshape(self.n_copies, self.n_features + self.fit_intercept)
         intercepts = table[:, -1] if self.fit_intercept else np.zeros(self.n_copies)
         return table[:, : self.n_features], intercepts
+
+
+def _sums_at(X: Any, *columns: Any, table: np.ndarray, function: Callable[..., Any]) -> np.ndarray:
+    """Sums of a function of the scores, and their gradients below them; ndarray of shape (1 + n_params, size)."""
+    n_features = X.shape[1]
+    scores = product(X, table[:n_features])
+    scores += table[n_features:].sum(axis=0)
+    values, slopes = function(scores, *columns)
+    return np.vstack([values, sums_of_products(X, slopes), *([slopes.sum(axis=0)] * (len(table) - n_features))])
 
 
 def _dense_sums(X: Any, columns: Any) -> np.ndarray:

@@ -10,9 +10,9 @@ from typing import cast
 import numpy as np
 import torch
 
-from fairconstrained.models import LinearModel
-from fairconstrained.objectives import BoundObjective, of_rows
+from fairconstrained.objectives import BoundObjective
 from fairconstrained.problem import Problem
+from fairconstrained.solvers._linear_losses import LinearLosses
 from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, hessian
 from fairconstrained.solvers.resuming import Evaluate, saved_minima
 from fairconstrained.views import RowLosses
@@ -49,24 +49,16 @@ def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tupl
     Böhning, Multinomial logistic regression algorithm, Annals of the Institute of Statistical Mathematics 44 (1992):
     the curvature at zero bounds that of the logistic loss.
     """
-    model, data = cast(LinearModel, problem.model), problem.data
     shares = [_shares(problem, rows) for rows in parts]
-    losses, coordinates = _Losses(problem, shares), _coordinates(problem)
-    descents = [_Descent(np.zeros(model.n_params)) for _ in shares]
-    active, n_evaluations = list(range(len(shares))), 0
+    losses, coordinates = LinearLosses(problem, shares), _coordinates(problem)
+    descents = [_Descent(np.zeros(problem.n_params)) for _ in shares]
+    active = list(range(len(shares)))
 
     def evaluate(trials: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum of the active losses, and these one after the other before their gradients, each at its own trial."""
-        nonlocal n_evaluations
         params = np.column_stack([coordinates.to_params(trial) for trial in trials.reshape(len(active), -1)])
-        table = model.column_scores(_by_copy(params, model.n_copies), data)  # the slopes take the place of the scores
-        own_losses = [losses.at(k, own) for k, own in zip(active, table.T, strict=True)]
-        gradients = model.gradients(data, table)
-        del table  # as large as so many columns of X
-        penalties, pulls = zip(*map(model.penalty, params.T), strict=True)
-        slopes = [coordinates.pull(own + pull) for own, pull in zip(gradients.T, pulls, strict=True)]
-        values = np.add(own_losses, penalties)
-        n_evaluations += len(active)
+        values, gradients = losses.at(params, active)
+        slopes = map(coordinates.pull, gradients.T)
         return float(values.sum()), np.concatenate([values, *slopes])
 
     def descended(evaluate: Evaluate) -> tuple[np.ndarray, bool]:
@@ -81,9 +73,9 @@ def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tupl
                 descents[k].see(value, slope)
         return np.concatenate([descent.point for descent in descents]), True
 
-    saved, start = saved_minima(), np.zeros(len(shares) * model.n_params)
+    saved, start = saved_minima(), np.zeros(len(shares) * problem.n_params)
     points, _ = descended(evaluate) if saved is None else saved.minimised({}, evaluate, start, descended)[0]
-    return [coordinates.to_params(point) for point in points.reshape(len(shares), -1)], n_evaluations
+    return [coordinates.to_params(point) for point in points.reshape(len(shares), -1)], losses.n_evaluations
 
 
 def _shares(problem: Problem, rows: np.ndarray | None) -> np.ndarray:
@@ -103,25 +95,6 @@ def _coordinates(problem: Problem) -> NewtonCoordinates:
     row_loss, data = cast(RowLosses, problem.objective).row_loss, problem.data
     unit = float(row_loss.curvature(torch.zeros(1, dtype=torch.float64), data.y[:1])[0])
     return NewtonCoordinates.of(problem.penalised_coordinates, hessian(problem, unit * data.weights.numpy()))
-
-
-def _by_copy(params: np.ndarray, n_copies: int) -> list[np.ndarray]:
-    """Parameters in columns by part of the rows that has its own coefficients."""
-    return list(params.reshape(n_copies, -1, params.shape[1]))
-
-
-class _Losses:
-    """Losses of several parts of the rows, as functions of the scores of all rows."""
-
-    def __init__(self, problem: Problem, shares: list[np.ndarray]) -> None:
-        self._row_loss, self._y = cast(RowLosses, problem.objective).row_loss, problem.data.y
-        self._shares = shares
-
-    def at(self, number: int, scores: np.ndarray) -> float:
-        """The loss of a part at scores of all rows, which are overwritten by its slopes."""
-        shares, at = self._shares[number], torch.from_numpy(scores.copy())
-        scores[:] = of_rows(torch.from_numpy(shares), self._row_loss.slope(at, self._y)).numpy()
-        return float(shares @ self._row_loss.of(at, self._y).numpy())
 
 
 @dataclass

@@ -16,7 +16,7 @@ from fairconstrained.problem import FullBatchView, Point, Problem
 from fairconstrained.solvers._spectral import descend
 from fairconstrained.solvers.resuming import Evaluate, saved_minima
 
-__all__ = ["PER_ITERATION", "CoordinatesOfParams", "minimise"]
+__all__ = ["PER_ITERATION", "CoordinatesOfParams", "minimise", "minimise_values"]
 
 #: Status of scipy's L-BFGS-B when its iterations are used up. Otherwise it has reached the wanted slope, or rounding
 #: (or a kink of the objective) leaves its line search nothing to gain.
@@ -77,11 +77,34 @@ def minimise(
     In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
     the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
     """
-    problem, saved = view.problem, saved_minima()
-    chosen = coordinates or CoordinatesOfParams(problem.n_params, problem.penalised_coordinates)
 
     def evaluate(z: np.ndarray) -> tuple[float, np.ndarray]:
         return function(view.at(z))
+
+    found, n_saved = minimise_values(
+        view.problem, evaluate, start, max_iter, gtol, gain, patience, per_iteration, coordinates
+    )
+    view.n_evaluations += n_saved
+    return found
+
+
+def minimise_values(
+    problem: Problem,
+    evaluate: Evaluate,
+    start: np.ndarray,
+    max_iter: int,
+    gtol: float,
+    gain: float = 0.0,
+    patience: int = 50,
+    per_iteration: float = PER_ITERATION,
+    coordinates: Coordinates | None = None,
+) -> tuple[tuple[np.ndarray, bool], int]:
+    """Minimise a function of the variables of a problem, given by its values and gradients; see `minimise`.
+
+    Also returns the number of evaluations that a checkpoint has saved.
+    """
+    saved = saved_minima()
+    chosen = coordinates or CoordinatesOfParams(problem.n_params, problem.penalised_coordinates)
 
     def minimised(evaluate: Evaluate) -> tuple[np.ndarray, bool]:
         if problem.domain is None:
@@ -96,11 +119,9 @@ def minimise(
         return _minimise_within(problem, problem.domain, evaluate, start, max_iter, gtol)
 
     if saved is None:
-        return minimised(evaluate)
+        return minimised(evaluate), 0
     kappas = {constraint.name: constraint.kappa for constraint in problem.constraints}
-    found, n_saved = saved.minimised(kappas, evaluate, start, minimised)
-    view.n_evaluations += n_saved
-    return found
+    return saved.minimised(kappas, evaluate, start, minimised)
 
 
 def _minimise_within(

@@ -26,10 +26,11 @@ from fairconstrained.solvers._directions import (
     obstacle_to_shared_scores,
     pulled_back,
 )
+from fairconstrained.solvers._linear_losses import LinearLosses, has_linear_losses
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
-from fairconstrained.solvers.smooth import minimise
+from fairconstrained.solvers.smooth import minimise, minimise_values
 from fairconstrained.views import Exact, FullBatch, RowLosses
 
 __all__ = ["Span", "smooth_without_constraints", "unconstrained", "unconstrained_of_parts"]
@@ -221,14 +222,25 @@ def unconstrained_of_parts(problem: Problem, parts: Iterable[np.ndarray | None])
     free = smooth_without_constraints(problem)
     if has_convex_hessian(free):
         return fitted_at_once(free, parts)
-    found, n_rows, nothing = [], 0, np.empty(0)
+    found, n_rows = [], 0
     for rows in parts:
         own = free if rows is None else free.on(free.data.part(rows))
-        view, begin = FullBatchView(own), np.zeros(problem.n_params)
-        params, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, _FREE_ITER, _GTOL, _GAIN)
+        params, n_evaluations = _minimum(own)
         found.append(params)
-        n_rows += view.n_evaluations * own.data.n_samples
+        n_rows += n_evaluations * own.data.n_samples
     return found, int(np.ceil(n_rows / free.data.n_samples))
+
+
+def _minimum(free: Problem) -> tuple[np.ndarray, int]:
+    """Parameters of the least objective of a problem without constraints, and the number of evaluations."""
+    begin, options = np.zeros(free.n_params), (_FREE_ITER, _GTOL, _GAIN)
+    if has_linear_losses(free):
+        losses = LinearLosses(free)
+        (params, _), n_saved = minimise_values(free, losses.of_all, begin, *options)
+        return params, losses.n_evaluations + n_saved
+    view, nothing = FullBatchView(free), np.empty(0)
+    params, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, *options)
+    return params, view.n_evaluations
 
 
 @dataclass(frozen=True, eq=False)

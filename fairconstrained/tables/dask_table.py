@@ -94,6 +94,11 @@ class _Partitions(Parts):
         self._chosen: dict[int, Any] = {}
 
     @override
+    def kept(self, part: int, values: np.ndarray) -> Any:
+        # computed from the partition, so that both are on one worker, and again if that is lost
+        return self._client.submit(_beside, self._futures[part], values, pure=False)
+
+    @override
     def results(
         self, function: Callable[..., Any], columns: Sequence[tuple[Any, ...]], taken: Sequence[np.ndarray | None]
     ) -> Iterator[Any]:
@@ -111,6 +116,10 @@ class _Partitions(Parts):
             self._chosen[id(rows)] = self._client.submit(taken_rows, self._futures[part], rows, pure=False)
             weakref.finalize(rows, self._chosen.pop, id(rows))
         return self._chosen[id(rows)]
+
+
+def _beside(X: Any, values: np.ndarray) -> np.ndarray:
+    return values
 
 
 def _called(function: Callable[..., Any], X: Any, *columns: Any) -> Any:

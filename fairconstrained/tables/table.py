@@ -14,20 +14,22 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fairconstrained.features import (
+    beside,
     extremes,
     extremes_by_group,
+    group_sums,
+    kept,
     map_rows,
     product,
     products_by_code,
     products_by_group,
     rows_of,
     squares,
-    sums_by_group,
     sums_of_products,
     weighted_gram,
 )
 
-__all__ = ["Parts", "Table", "rows_in_memory", "taken_rows"]
+__all__ = ["KeptColumn", "Parts", "Table", "rows_in_memory", "taken_rows"]
 
 #: Numbers up to which some rows are brought into the memory of this process, where they are a small share of all; in
 #: float64 they take 128 MB.
@@ -75,10 +77,45 @@ class Parts(ABC):
             Result of the function, by part. Parts without rows are left out.
         """
 
+    def kept(self, part: int, values: np.ndarray) -> Any:
+        """Return an object for columns of `results` that stands for values in many calls; here the values themselves.
+
+        Parameters
+        ----------
+        part : int
+        values : ndarray with an entry for every row
+            Values for that part. Where the rows are elsewhere, they are sent there once.
+        """
+        return values
+
+    def beside(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        """Begin a call in another process that can ask for results, and return what waits for its result.
+
+        Here there is none, so the call itself is returned.
+        """
+        return call
+
     def with_rows(self, taken: Sequence[np.ndarray | None]) -> list[int]:
         """Return the numbers of the parts that have rows of a choice, given as to `results`."""
         pairs = enumerate(zip(self.lengths, taken, strict=True))
         return [number for number, (length, rows) in pairs if (length if rows is None else len(rows))]
+
+
+class KeptColumn:
+    """Column of the rows of a table that is in use again and again, and stays where the rows are as long as it is here.
+
+    Parameters
+    ----------
+    values : ndarray with n_samples rows
+    pieces : list of object
+        Results of `Parts.kept`, one for every part.
+    """
+
+    def __init__(self, values: np.ndarray, pieces: list[Any]) -> None:
+        self._values, self.pieces = values, pieces
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return self._values[rows]
 
 
 class Table:
@@ -102,6 +139,7 @@ class Table:
         self.shape = (int(ends[-1]) if rows is None else len(rows), parts.n_features)
         self._taken: list[np.ndarray | None] = [None] * len(parts.lengths)
         self._places: np.ndarray | None = None
+        self._codes: dict[tuple[tuple[int, int], ...], KeptColumn] = {}
         if rows is not None:
             self._places = np.argsort(rows, kind="stable")
             stored = rows[self._places]
@@ -126,6 +164,9 @@ class Table:
         """Number of rows times features."""
         return self.shape[0] * self.shape[1]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_codes": {}}  # which are kept for this process
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -143,7 +184,7 @@ class Table:
         ----------
         function : callable
             Takes features of some rows, and those rows of the columns; returns an ndarray with an entry for every row.
-        *columns : ndarray or sparse array with n_samples rows
+        *columns : ndarray or sparse array with n_samples rows, or KeptColumn
 
         Returns
         -------
@@ -165,12 +206,31 @@ class Table:
             Takes features of some rows, and those rows of the columns.
         combine : callable
             Makes one result of two.
-        *columns : ndarray or sparse array with n_samples rows
+        *columns : ndarray or sparse array with n_samples rows, or KeptColumn
         """
         if not len(self):
             return function(self._no_rows(), *(column[:0] for column in columns))
         of_part = partial(_reduced, function=function, combine=combine)
         return reduce(combine, (result for _, result in self._results(of_part, columns)))
+
+    def kept(self, column: np.ndarray) -> KeptColumn:
+        """Return a column that is used again and again, and has been put in the order of the stored rows."""
+        pieces = enumerate(self._by_part(column))
+        return KeptColumn(column, [self._parts.kept(number, values) for number, values in pieces])
+
+    def beside(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        """Begin a call in another process, if one can, and return what waits for its result."""
+        return self._parts.beside(call)
+
+    def codes(self, groups: Sequence[slice]) -> KeptColumn:
+        """Return the number of the group of every row, in as few bytes as there can be."""
+        ends = tuple((rows.start, rows.stop) for rows in groups)
+        if ends not in self._codes:
+            codes = np.empty(len(self), dtype=np.min_scalar_type(len(groups)))
+            for code, rows in enumerate(groups):
+                codes[rows] = code
+            self._codes[ends] = self.kept(codes)
+        return self._codes[ends]
 
     def __getitem__(self, rows: slice | np.ndarray) -> Any:
         """Some rows: as an array in memory if they are few, such as a mini-batch, and as a table otherwise."""
@@ -204,12 +264,16 @@ class Table:
 
     def _results(self, function: Callable[..., Any], columns: Sequence[Any]) -> Iterator[tuple[tuple[int, int], Any]]:
         """Yield the result of every part that has rows, and where they stand among the stored ones of this table."""
-        columns = [column.tocsr() if sp.issparse(column) else column for column in columns]
-        if self._places is not None:
-            columns = [column[self._places] for column in columns]
-        by_part = [tuple(column[first:last] for column in columns) for first, last in self._bounds]
+        pieces = [column.pieces if isinstance(column, KeptColumn) else self._by_part(column) for column in columns]
+        by_part = [tuple(each[part] for each in pieces) for part in range(len(self._bounds))]
         present = [(first, last) for first, last in self._bounds if last > first]
         yield from zip(present, self._parts.results(function, by_part, self._taken), strict=True)
+
+    def _by_part(self, column: Any) -> list[Any]:
+        """Values of a column for the rows of every part."""
+        stored = column.tocsr() if sp.issparse(column) else column
+        stored = stored if self._places is None else stored[self._places]
+        return [stored[first:last] for first, last in self._bounds]
 
     def _no_rows(self) -> np.ndarray:
         return np.empty((0, self.shape[1]), dtype=self.dtype)
@@ -240,18 +304,11 @@ def _reduced(X: Any, *columns: Any, function: Callable[..., Any], combine: Calla
     return X.reduce_rows(function, combine, *columns) if isinstance(X, Table) else function(X, *columns)
 
 
-def _codes(groups: Sequence[slice], n_rows: int) -> np.ndarray:
-    """Number of the group of every row, in as few bytes as there can be."""
-    codes = np.empty(n_rows, dtype=np.min_scalar_type(len(groups)))
-    for code, rows in enumerate(groups):
-        codes[rows] = code
-    return codes
-
-
-def _sums_of_codes(X: Any, codes: np.ndarray, columns: Any, function: Callable[..., Any], n_groups: int) -> np.ndarray:
+def _sums_of_codes(X: Any, codes: np.ndarray, *columns: Any, functions: Sequence[Callable[..., Any]]) -> np.ndarray:
     """A sum over the rows of every group; ndarray of shape (n_groups, ...)."""
-    members = [np.flatnonzero(codes == code) for code in range(n_groups)]
-    return np.stack([function(X[rows], columns[rows]) for rows in members])
+    members = [np.flatnonzero(codes == code) for code in range(len(functions))]
+    parts = zip(functions, members, strict=True)
+    return np.stack([function(X[rows], *(column[rows] for column in columns)) for function, rows in parts])
 
 
 def _of_codes(X: Any, codes: np.ndarray, n_groups: int) -> np.ndarray:
@@ -305,18 +362,29 @@ def _extremes(X: Table) -> tuple[np.ndarray, np.ndarray]:
 
 @extremes_by_group.register
 def _extremes_by_group(X: Table, groups: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
-    low, high = X.reduce_rows(partial(_of_codes, n_groups=len(groups)), _joined, _codes(groups, len(X)))
+    low, high = X.reduce_rows(partial(_of_codes, n_groups=len(groups)), _joined, X.codes(groups))
     return low, high
 
 
 @products_by_group.register
 def _products_by_group(X: Table, columns: np.ndarray, groups: Sequence[slice]) -> np.ndarray:
-    return product(X, columns[0]) if len(groups) == 1 else products_by_code(X, columns, _codes(groups, len(X)))
+    return product(X, columns[0]) if len(groups) == 1 else products_by_code(X, columns, X.codes(groups))
 
 
-@sums_by_group.register
-def _sums_by_group(X: Table, function: Callable[..., Any], columns: np.ndarray, groups: Sequence[slice]) -> np.ndarray:
+@group_sums.register
+def _group_sums(
+    X: Table, functions: Sequence[Callable[..., np.ndarray]], groups: Sequence[slice], *columns: Any
+) -> np.ndarray:
     if len(groups) == 1:
-        return function(X, columns)[None]
-    of_part = partial(_sums_of_codes, function=function, n_groups=len(groups))
-    return X.reduce_rows(of_part, add, _codes(groups, len(X)), columns)
+        return X.reduce_rows(functions[0], add, *columns)[None]
+    return X.reduce_rows(partial(_sums_of_codes, functions=functions), add, X.codes(groups), *columns)
+
+
+@beside.register
+def _beside(X: Table, call: Callable[[], Any]) -> Callable[[], Any]:
+    return X.beside(call)
+
+
+@kept.register
+def _kept(X: Table, column: np.ndarray) -> KeptColumn:
+    return X.kept(column)

@@ -17,11 +17,12 @@ from typing_extensions import override
 from fairconstrained.devices import found_device
 from fairconstrained.features import (
     NUMBERS,
+    group_sums,
+    kept,
     product,
     products_by_group,
     rows_of,
     squares,
-    sums_by_group,
     sums_of_products,
     weighted_gram,
 )
@@ -169,7 +170,7 @@ def _in_numpy(tensor: Tensor) -> Any:
 
 
 # the rows of a group follow each other here, as they do in an array
-for _function in (products_by_group, sums_by_group):
+for _function in (products_by_group, group_sums, kept):
     _function.register(_TorchTable, _function.dispatch(object))
 
 

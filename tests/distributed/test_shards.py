@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,9 +15,17 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier, RateParityClassifier
+from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.tables import array_table
-from tests.distributed.channels import fits_of
+from fairconstrained.distributed.beside import FirstParts, SecondLeader
+from fairconstrained.estimators.new_rows import TellsNewRows
+from fairconstrained.features import product
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import Logistic
+from fairconstrained.problem import Problem
+from fairconstrained.solvers._linear_losses import LinearLosses
+from fairconstrained.tables import Table, array_table
+from tests.distributed.channels import DirectChannel, fits_of
 
 N = 300
 ESTIMATORS = {
@@ -92,6 +102,102 @@ def test_frames_keep_their_names_and_columns_of_groups_are_combined():
     model = fits_of(PartialParityClassifier(0.5, constraint="demographic_parity", random_state=0), shards)[1]
     assert model.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
     assert len(model.groups_) == 4
+
+
+def recorded_estimates(monkeypatch, change):
+    """Threads in which estimates for new rows have been made; ``change`` is called with every one of them."""
+    threads, estimated = [], TellsNewRows._estimated
+
+    def recorded(self, *given):
+        threads.append(threading.current_thread())
+        return change(estimated(self, *given))
+
+    recorded.__name__ = "_estimated"  # by which it is sent
+    monkeypatch.setattr(TellsNewRows, "_estimated", recorded)
+    return threads
+
+
+@pytest.mark.usefixtures("stays_in_parts")
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_second_process_leads_the_estimate_for_new_rows(monkeypatch, size):
+    X, y, group = rows()
+    estimator = clone(ESTIMATORS["demographic parity"]).set_params(new_row_folds=2)
+    whole = clone(estimator).fit(X, y, sensitive_features=group)
+    threads = recorded_estimates(monkeypatch, lambda estimated: estimated)
+    monkeypatch.setattr("fairconstrained.distributed.beside._SHARE", 0.0)  # the first process tells that it waits
+    for model in fits_of(estimator, shards_of(X, y, group, [100, 180][: size - 1])):
+        assert_same(model, whole, X)
+        for name, gap in whole.new_row_gaps_.items():
+            assert model.new_row_gaps_[name][:2] == pytest.approx(gap[:2], abs=1e-9)
+    assert [thread.name for thread in threads] == [SecondLeader.THREAD]
+
+
+@pytest.mark.usefixtures("stays_in_parts")
+def test_an_estimate_that_cannot_be_sent_is_made_by_the_first_process(monkeypatch):
+    X, y, group = rows()
+    threads = recorded_estimates(monkeypatch, lambda estimated: estimated)
+    as_bound = PartialParityClassifier._problem
+    monkeypatch.setattr(
+        PartialParityClassifier, "_problem", lambda *given: with_attribute(as_bound(*given), lambda: "no name")
+    )
+    estimator = clone(ESTIMATORS["demographic parity"]).set_params(new_row_folds=2)
+    whole = clone(estimator).fit(X, y, sensitive_features=group)
+    for model in fits_of(estimator, shards_of(X, y, group, [100])):
+        assert_same(model, whole, X)
+    assert SecondLeader.THREAD not in [thread.name for thread in threads]
+
+
+def with_attribute(problem, value):
+    """The problem, which holds something that cannot be pickled."""
+    object.__setattr__(problem, "unnamed", value)
+    return problem
+
+
+def failed(*given):
+    raise ValueError("it has failed")
+
+
+def test_an_estimate_that_fails_is_an_error_in_all_processes(monkeypatch):
+    X, y, group = rows()
+    threads = recorded_estimates(monkeypatch, failed)
+    estimator = clone(ESTIMATORS["demographic parity"]).set_params(new_row_folds=2)
+    for error in fits_of(estimator, shards_of(X, y, group, [100])):
+        assert str(error) == "it has failed"
+    assert [thread.name for thread in threads] == [SecondLeader.THREAD]
+
+
+def test_the_estimate_ends_with_a_fit_that_fails(monkeypatch):
+    X, y, group = rows()
+    threads = recorded_estimates(monkeypatch, lambda estimated: estimated)
+    monkeypatch.setattr(PartialParityClassifier, "_solve_all", failed)
+    estimator = clone(ESTIMATORS["demographic parity"]).set_params(new_row_folds=2)
+    for error in fits_of(estimator, shards_of(X, y, group, [100])):
+        assert str(error) == "it has failed"
+    assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.usefixtures("stays_in_parts")
+def test_an_evaluation_sends_no_number_for_every_row():
+    """But for the first one, which sends what is kept with the rows as long as it is in use."""
+    X, y, _ = rows()
+    parts = FirstParts(None, DirectChannel(X[100:]), X[:100], [100, N - 100], X.dtype, None)
+    data = FairData.from_arrays(Table(parts), np.where(y > 0, 1.0, -1.0), np.zeros(N, dtype=int), ("all",))
+    in_memory = replace(data, X=X[data.order])
+    model = LinearModel(4, alpha=0.1)
+    problems = [Problem(Logistic().bind(each), (), each, model=model) for each in (data, in_memory)]
+    losses, expected = map(LinearLosses, problems)
+    channel, sizes = parts._channel, []
+    for params in np.random.default_rng(0).normal(size=(3, 5)):
+        value, gradient = losses.of_all(params)
+        assert value == pytest.approx(expected.of_all(params)[0])
+        np.testing.assert_allclose(gradient, expected.of_all(params)[1])
+        sizes.append(channel.sent_bytes)
+    assert parts.n_rounds == 3
+    assert sizes[0] > 8 * 2 * (N - 100) > 2000 > sizes[1]
+    assert len(channel.other._held) == 1 + 2  # the rows and two columns
+    del losses
+    product(data.X, np.ones(4))
+    assert len(channel.other._held) == 1
 
 
 @pytest.mark.parametrize(

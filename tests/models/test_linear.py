@@ -64,6 +64,20 @@ def test_scores_of_models_in_columns(model, data):
 
 
 @each_model
+def test_sums_of_scores_have_their_gradients(model, data):
+    rng = np.random.default_rng(5)
+    params, weights = rng.normal(size=(model.n_params, 2)), rng.uniform(size=data.n_samples)
+    matrix = design_matrix(model, data)
+
+    def halved_squares(scores, weights):
+        return weights @ scores**2 / 2, weights[:, None] * scores
+
+    sums, gradients = model.sums(params, data, halved_squares, weights)
+    np.testing.assert_allclose(sums, weights @ (matrix @ params) ** 2 / 2)
+    np.testing.assert_allclose(gradients, matrix.T @ (weights[:, None] * (matrix @ params)), atol=1e-12)
+
+
+@each_model
 def test_pullback_is_adjoint_to_forward(model, data):
     rng = np.random.default_rng(2)
     params, direction = rng.normal(size=(2, model.n_params))
