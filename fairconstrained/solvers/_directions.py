@@ -36,8 +36,8 @@ _LOGISTIC = np.pi / np.sqrt(3)
 _RIDGE, _LEAST = 1e-6, 1e-9
 #: Multiply-adds that the curvature may take; more rows than that allows are represented by some of them.
 _WORK = 2e10
-#: Most slopes that are pulled back in one pass over the features; together they are no larger than half of these.
-_AT_ONCE = 16
+#: Fewest and most slopes that are pulled back in one pass over the features; otherwise half as many as features.
+_FEWEST, _AT_ONCE = 8, 16
 #: Slopes up to which every one is split by groups and labels.
 _MOST_SLOPES = 64
 
@@ -124,7 +124,7 @@ def objective_slope(problem: Problem, scores: np.ndarray) -> Tensor:
 
 def pulled_back(model: LinearModel, data: FairData, slopes: Iterable[Tensor]) -> np.ndarray:
     """Gradients in the parameters of functions with these slopes in the scores; shape (n_params, n_slopes)."""
-    size = min(_AT_ONCE, max(data.n_features // 2, 1))
+    size = min(_AT_ONCE, max(data.n_features // 2, _FEWEST))
     gradients, table, filled = [np.empty((model.n_params, 0))], np.empty((data.n_samples, size)), 0
     for slope in slopes:
         table[:, filled] = slope.numpy()
