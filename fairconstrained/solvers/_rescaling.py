@@ -65,16 +65,19 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
     best = candidates[0]
     if not problem.constraints:
         return best
-    tolerances = _tolerances(problem, problem.scores(best))
-    least = _merit(problem, best) if problem.holds(problem.scores(best)) else np.inf
+    scores = problem.scores(best)
+    tolerances = _tolerances(problem, scores)
+    least = _merit(problem, best, scores) if problem.holds(scores) else np.inf
     with_constants = True
     for state in candidates:
-        plane = _Plane.of(problem, state, tolerances)
+        scores = scores if state is candidates[0] else problem.scores(state)
+        plane = _Plane.of(problem, state, scores, tolerances)
         others = plane.proposals(least, with_constants) if plane else _retreats(problem, state, least, tolerances)
         for proposal in (state, *others):
-            merit = _merit(problem, proposal)
+            proposed = scores if proposal is state else problem.scores(proposal)
+            merit = _merit(problem, proposal, proposed)
             is_better = merit < (least - _GAIN * abs(least) if np.isfinite(least) else np.inf)
-            if is_better and _in_domain(problem, proposal) and _holds(problem, problem.scores(proposal), tolerances):
+            if is_better and _in_domain(problem, proposal) and _holds(problem, proposed, tolerances):
                 best, least = proposal, merit
         with_constants = with_constants and plane is None  # they are the same in every plane
     return best
@@ -99,7 +102,7 @@ def constant_scores(problem: Problem, state: Any) -> Any:
 
     Scores that cannot be shifted are zero.
     """
-    plane = _Plane.of(problem, state, np.empty(0))
+    plane = _Plane.of(problem, state, problem.scores(state), np.empty(0))
     constant = None if plane is None else plane.at(0.0, plane.centre)
     return constant if constant is not None and _in_domain(problem, constant) else None
 
@@ -116,9 +119,9 @@ def _holds(problem: Problem, scores: np.ndarray, tolerances: np.ndarray) -> bool
     return all(c.exact(scores) <= most for c, most in zip(problem.constraints, tolerances.tolist(), strict=True))
 
 
-def _merit(problem: Problem, state: Any) -> float:
+def _merit(problem: Problem, state: Any, scores: np.ndarray) -> float:
     """Return the error rate where the objective counts errors, else the objective with its penalty."""
-    scores, decisions = problem.scores(state), problem.objective.decisions
+    decisions = problem.objective.decisions
     if problem.objective.counts_errors and decisions is not None:
         return decisions.of(scores > problem.threshold)
     with torch.no_grad():
@@ -151,12 +154,12 @@ class _Plane:
     tolerances: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem, state: Any, tolerances: np.ndarray) -> _Plane | None:
-        """The plane through ``state``; None where the model cannot scale its scores."""
+    def of(cls, problem: Problem, state: Any, scores: np.ndarray, tolerances: np.ndarray) -> _Plane | None:
+        """The plane through ``state``, which has these scores; None where the model cannot scale them."""
         rescaling = problem.model.rescaling(state, problem.data)
         if rescaling is None:
             return None
-        return cls(problem, rescaling, rescaling.signs * problem.scores(state), tolerances)
+        return cls(problem, rescaling, rescaling.signs * scores, tolerances)
 
     @cached_property
     def centre(self) -> float:
