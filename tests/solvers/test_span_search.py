@@ -170,7 +170,7 @@ def test_bounds_hold_on_weighted_rows(constraint):
     assert gap <= 0.05 + 1e-9
     X, y, groups = (np.repeat(column, weights, axis=0) for column in (X, y, groups))
     repeated = clone(model).fit(X, y, sensitive_features=groups)
-    # the search ends by expected errors; counted ones of ends that are equally good differ by about half a standard error
+    # expected errors decide the search; those counted at two equally good ends differ by half a standard error
     assert np.mean(model.predict(X) != y) == pytest.approx(np.mean(repeated.predict(X) != y), abs=0.006)
 
 
