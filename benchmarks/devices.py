@@ -12,8 +12,8 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache, partial
-from itertools import product
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,6 @@ from fairconstrained.tables import torch_table
 N_COLUMNS = 10
 
 
-@cache
 def generated() -> Table:
     """A million rows of 200 generated features."""
     X, y, groups = make_biased_classification(1_000_000, n_features=200, random_state=0)
@@ -101,8 +100,8 @@ def products(table: Table, device: str) -> Iterator[dict[str, Any]]:
 
 def linear_fits(table: Table, device: str) -> Iterator[dict[str, Any]]:
     """Fits to an array, by the CPU, and to a table, by the device."""
+    few = some(table, 2000)
     for name, estimator in LINEAR.items():
-        few = some(table, 2000)
         clone(estimator).fit(torch_table(few.X, device), few.y, sensitive_features=few.groups)
         fits, times = {}, {}
         for where, X in (("CPU", table.X), ("device", torch_table(table.X, device))):
@@ -113,13 +112,13 @@ def linear_fits(table: Table, device: str) -> Iterator[dict[str, Any]]:
 
 def networks(table: Table, device: str) -> Iterator[dict[str, Any]]:
     """Networks whose parameter ``device`` says where they are trained."""
+    few = some(table, 500)
     for name, layers in NETWORKS.items():
         fits, times = {}, {}
         for where, chosen in (("CPU", "cpu"), ("device", device)):
             network = LossParityClassifier(
                 0.02, hidden_layer_sizes=layers, max_epochs=3, new_row_folds=None, device=chosen, random_state=0
             )
-            few = some(table, 500)
             clone(network).set_params(max_epochs=1).fit(few.X, few.y, sensitive_features=few.groups)
             fit = partial(network.fit, table.X, table.y, sensitive_features=table.groups)
             fits[where], times[where] = seconds_of(fit)
@@ -151,11 +150,12 @@ def main(arguments: list[str] | None = None) -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     card = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
     name = "devices_quick" if options.quick else "devices"
-    runs = [(a9a_dense, networks), *product((acs_float, generated, acs_sparse), (products, linear_fits))]
+    rows = products, linear_fits
+    runs = {a9a_dense: (networks,), acs_float: rows, generated: rows, acs_sparse: rows}
     lines: list[dict[str, Any]] = []
-    for load, measure in runs:
+    for load, parts in runs.items():
         table = some(load(), 2000) if options.quick else load()
-        for line in measure(table, device):
+        for line in chain.from_iterable(measure(table, device) for measure in parts):
             what = {"data": table.name, "rows": table.y.size, "columns": table.X.shape[1]}
             lines.append(what | line | {"device": card, "threads": torch.get_num_threads()})
             save(significant(pd.DataFrame(lines)), name, show=False)  # what there is, if it is cut off
