@@ -48,7 +48,8 @@ def _metrics(options: Namespace) -> bool:
     numbers = ["value", "lower", "upper"] if report.n_resamples else ["value"]
     _print(table.reading)
     with pd.option_context("display.width", WIDTH, "display.max_columns", None, "display.max_rows", None):
-        print(f"\n{rates.map(_written)}\n\n{report.gaps[numbers].map(_written).rename_axis('gap')}")
+        gaps = report.gaps[numbers].rename(index=_asked_names(options)).rename_axis("gap")
+        print(f"\n{rates.map(_written)}\n\n{gaps.map(_written)}")
     _print_certificates(report)
     if options.output is not None:
         report.gaps.drop(columns="gap").to_csv(options.output)
@@ -119,7 +120,15 @@ def _measured(options: Namespace, table: AuditTable, title: str | None) -> Fairn
     if certified is None:
         return report
     params = {"strata": table.strata} if certified == _CONDITIONAL.name else None
-    return report.certified(certified, kappa=options.kappa, delta=options.delta, metric_params=params)
+    report = report.certified(certified, kappa=options.kappa, delta=options.delta, metric_params=params)
+    asked = [replace(each, metric=options.certify) for each in report.certificates]
+    return replace(report, certificates=tuple(asked))
+
+
+def _asked_names(options: Namespace) -> dict[str, str]:
+    """Return the names of gaps that the user asked for, by the names of their functions."""
+    names = [*(options.metrics or []), *([] if options.certify is None else [options.certify])]
+    return {_gap_called(name): name for name in names}
 
 
 def _gap_called(name: str) -> str:

@@ -13,6 +13,8 @@ import pandas as pd
 from scipy.special import logsumexp
 from sklearn.utils import check_array, check_consistent_length
 
+from fairconstrained.metrics.validation import have_other_labels
+
 __all__ = [
     "about_class",
     "checked_class_scores",
@@ -184,7 +186,7 @@ def _by_label(y_true: Any, y_pred: Any, classes: Sequence[Any] | None) -> _Quest
         return {}  # for the metric to complain about
     known = [pd.unique(column) for column in columns] if classes is None else [np.asarray(classes)]
     labels = np.unique(np.concatenate(known))
-    if labels.size <= 2:
+    if labels.size <= 2 or (classes is None and have_other_labels(columns[0], columns[-1])):
         return {}
     actual: list[Any] = [None] * labels.size if y_true is None else [columns[0] == label for label in labels]
     return {label: (of, columns[-1] == label) for label, of in zip(labels.tolist(), actual, strict=True)}

@@ -22,7 +22,13 @@ from fairconstrained.metrics.group_rates import (
 )
 from fairconstrained.metrics.rates import AGGREGATES, Aggregate
 from fairconstrained.metrics.registry import register
-from fairconstrained.metrics.validation import OnEmpty, check_binary_labels, check_groups, check_option
+from fairconstrained.metrics.validation import (
+    OnEmpty,
+    check_binary_labels,
+    check_groups,
+    check_option,
+    check_predictions,
+)
 
 __all__ = [
     "accuracy_ratio_gap",
@@ -84,7 +90,7 @@ def _measured(
 ) -> float | tuple[float, pd.DataFrame]:
     check_option("agg", agg, AGGREGATES)
     chosen = GROUP_RATES[rate]
-    labels = check_binary_labels(y_pred if y_true is None and not chosen.asks_for_labels else y_true, y_pred, pos_label)
+    labels = (check_binary_labels if chosen.asks_for_labels else check_predictions)(y_true, y_pred, pos_label)
     groups = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
     scores = np.where(labels.y_pred, 1.0, -1.0)
     rows = ScoredRows(scores, labels.y_true, labels.names, groups, checked_strata(strata, scores.size))

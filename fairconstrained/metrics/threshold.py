@@ -39,6 +39,7 @@ from fairconstrained.metrics.validation import (
     check_groups,
     check_labels,
     check_option,
+    check_predictions,
 )
 
 __all__ = [
@@ -140,7 +141,7 @@ def independence_gap(
     >>> independence_gap([0, 1, 1, 0], [1, 1, 1, 0], sensitive_features=["a", "a", "b", "b"])
     0.5
     """
-    labels = check_binary_labels(y_pred if y_true is None else y_true, y_pred, pos_label)
+    labels = check_predictions(y_true, y_pred, pos_label)
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
     everyone = np.zeros_like(rows.codes)
     rates = conditional_rates(labels.y_pred, everyone, *rows.arrays, n_conditions=1)

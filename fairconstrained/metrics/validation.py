@@ -24,9 +24,11 @@ __all__ = [
     "check_groups",
     "check_labels",
     "check_option",
+    "check_predictions",
     "check_scores",
     "check_threshold",
     "check_true_labels",
+    "have_other_labels",
 ]
 
 OnEmpty = Literal["raise", "nan"]
@@ -164,7 +166,23 @@ def check_scores(y_score: npt.ArrayLike, y_true: npt.ArrayLike | None = None) ->
 
 
 def check_labels(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Two columns of labels of the same length and kind, without missing values."""
+    """Two columns of labels of the same length and kind, without missing values.
+
+    Raises
+    ------
+    ValueError
+        Also if each column holds two labels, and not the same two, such as 1, 2 and 0, 1.
+    """
+    actual, predicted = _label_columns(y_true, y_pred)
+    if have_other_labels(actual, predicted):
+        raise ValueError(
+            f"y_true holds the labels {sorted(set(_distinct(actual)))} and y_pred {sorted(set(_distinct(predicted)))}; "
+            "write both in the same two labels. To compare one label with all others, pass it as pos_label."
+        )
+    return actual, predicted
+
+
+def _label_columns(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     actual, predicted = _label_column(y_true, "y_true"), _label_column(y_pred, "y_pred")
     check_consistent_length(actual, predicted)
     if actual.size == 0:
@@ -172,6 +190,12 @@ def check_labels(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> tuple[np.ndarr
     if (actual.dtype.kind in "biuf") != (predicted.dtype.kind in "biuf"):
         raise ValueError("y_true and y_pred must both be numbers or both be other labels, such as strings.")
     return actual, predicted
+
+
+def have_other_labels(actual: np.ndarray, predicted: np.ndarray) -> bool:
+    """Whether two columns hold two labels each, and not the same two: one of them is written in another way."""
+    labels = set(_distinct(actual)), set(_distinct(predicted))
+    return len(labels[0]) == len(labels[1]) == 2 and labels[0] != labels[1]
 
 
 def check_binary_labels(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, pos_label: Any = None) -> BinaryLabels:
@@ -183,9 +207,15 @@ def check_binary_labels(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, pos_label:
         If there are more than two labels and no ``pos_label``, it is not one of them, or a single label leaves open
         whether it is the positive one.
     """
-    actual, predicted = check_labels(y_true, y_pred)
+    actual, predicted = (check_labels if pos_label is None else _label_columns)(y_true, y_pred)
     positive, names = _name_labels("y_true and y_pred", [*_distinct(actual), *_distinct(predicted)], pos_label)
     return BinaryLabels(actual == positive, predicted == positive, names)
+
+
+def check_predictions(y_true: npt.ArrayLike | None, y_pred: npt.ArrayLike, pos_label: Any = None) -> BinaryLabels:
+    """`check_binary_labels` where only the predictions count, so that ``y_true`` may be None."""
+    predicted = _label_column(y_pred, "y_pred")
+    return check_binary_labels(predicted if y_true is None else y_true, predicted, pos_label)
 
 
 def check_true_labels(y_true: npt.ArrayLike | None, pos_label: Any = None) -> tuple[np.ndarray, tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +29,9 @@ __all__ = ["ReportRows", "ShownRows"]
 
 # scikit-learn's log loss keeps this distance from 0 and 1 as well
 _NEAREST = np.finfo(np.float64).eps
+#: The number that a text such as "25-40", "<25" or "(25, 40]" begins with, and the side of it that is meant.
+_NUMBER = re.compile(r"\s*[(\[]?\s*([<>≤≥]?)=?\s*(-?(?:inf|\d+(?:\.\d+)?))")
+_SIDES = {"<": -1, "≤": -1, ">": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,4 +254,23 @@ def _features(sensitive_features: Any) -> pd.DataFrame:
         if unnamed and frame.shape[1] == 1
         else [f"feature {name}" if isinstance(name, int) else str(name) for name in frame.columns]
     )
-    return frame.set_axis(names, axis=1)
+    return frame.set_axis(names, axis=1).apply(_by_numbers)
+
+
+def _by_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Order texts by the numbers they begin with, as ages "25-40" before "100+"; other columns stay as they are."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column  # has an order of its own
+    values = column.unique().tolist()
+    if not all(isinstance(value, str) for value in values) or not any(map(_NUMBER.match, values)):
+        return column
+    return column.astype(pd.CategoricalDtype(sorted(values, key=_place)))
+
+
+def _place(text: str) -> tuple[float, int, str]:
+    """Return the key that orders a text by the number it begins with; texts without one come last."""
+    found = _NUMBER.match(text)
+    if found is None:
+        return np.inf, 0, text
+    sign, number = found.groups()
+    return float(number), _SIDES.get(sign, 0), text

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from fairconstrained.metrics import (
+    accuracy_ratio_gap,
+    demographic_parity_ratio_gap,
     equal_opportunity_gap,
     granularity,
     inaccuracy,
@@ -77,6 +79,23 @@ def test_constant_predictions_of_strings_need_the_true_labels_or_pos_label():
 def test_labels_that_are_refused(y_true, y_pred, message):
     with pytest.raises(ValueError, match=message):
         independence_gap(y_true, y_pred, sensitive_features=GROUP)
+
+
+@pytest.mark.parametrize("metric", [independence_gap, equal_opportunity_gap, accuracy_ratio_gap])
+@pytest.mark.parametrize("other", [Y_TRUE + 1, 2 * Y_TRUE - 1], ids=["1/2", "signs"])
+def test_labels_in_two_encodings(metric, other):
+    with pytest.raises(ValueError, match=r"y_true holds the labels .* and y_pred \[0, 1\]; write both in the same two"):
+        metric(other, Y_PRED, sensitive_features=GROUP)
+    with pytest.raises(ValueError, match="write both in the same two labels"):
+        inaccuracy(other, Y_PRED)
+    chosen = equal_opportunity_gap(other, Y_PRED, sensitive_features=GROUP, pos_label=1)
+    assert chosen == equal_opportunity_gap(other == 1, Y_PRED == 1, sensitive_features=GROUP)
+
+
+@pytest.mark.parametrize("metric", [independence_gap, demographic_parity_ratio_gap])
+def test_missing_predictions_are_not_blamed_on_the_labels(metric):
+    with pytest.raises(ValueError, match=r"^y_pred contains NaN"):
+        metric(None, pd.array([1, 0, pd.NA, 1, 0], dtype="Int64"), sensitive_features=GROUP)
 
 
 def test_one_positive_label_of_three_is_told_from_the_others():

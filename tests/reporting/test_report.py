@@ -167,6 +167,12 @@ def test_several_columns_make_combinations():
     assert "f &amp; old True" in report.to_html()
 
 
+def test_ranges_stand_in_the_order_of_their_numbers():
+    ages = ["100+", "25-40", "<25", "unknown", "41-99"] * 4
+    report = fairness_report([0, 1] * 10, None, y_pred=[0, 1, 1, 0] * 5, sensitive_features=ages, n_resamples=0)
+    assert report.table.index.tolist() == ["<25", "25-40", "41-99", "100+", "unknown", "overall"]
+
+
 def test_an_empty_cell_is_nan_and_said(rows):
     y_true, scores, groups = rows
     groups = groups.astype(object)
