@@ -199,7 +199,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
                 estimate = self._estimate(solver, problem, of_folds, seed)
                 result = self._solve_all(solver, problem, start, np.random.default_rng(seed))
                 estimated = estimate()
-        self.solver_, self.new_row_gaps_ = solver.name, estimated.gaps
+            self.new_row_gaps_ = self._gaps_of(problem, result.model_state, estimated)
+        self.solver_ = solver.name
         excess = self._adopt(problem, result, target, problem.data.labels)
         self._fitted = replace(self._fitted, of_folds=estimated.starts)
         scores = problem.scores(self._fitted.start.model_state)

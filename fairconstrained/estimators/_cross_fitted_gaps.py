@@ -1,4 +1,4 @@
-"""Scores of models that have not seen the rows they score, and what such scores say about the bounded metrics."""
+"""Scores of models that have not seen the rows they score, and what they say about a model of all rows."""
 
 from __future__ import annotations
 
@@ -10,22 +10,28 @@ import numpy as np
 
 from fairconstrained.problem import Problem, Start
 
-__all__ = ["HeldOutScores", "fold_obstacle", "held_out_scores", "standard_errors"]
+__all__ = ["HeldOutScores", "fold_obstacle", "for_all_rows", "held_out_scores"]
 
-#: Parts of the rows that are left out in turn for a standard error.
-_PARTS = 10
 #: Fits on a part of the rows: takes the problem and where to start, returns a state of the model and a new start.
 Fit = Callable[[Problem, "Start | None"], tuple[Any, Start]]
 
 
 class HeldOutScores(NamedTuple):
-    """Scores by models of which none has seen the row that it scores; of the shape of training scores.
+    """Scores by models of which none has seen the row that it scores.
 
-    ``starts`` are where the fits ended, for those with another ``kappa``.
+    Attributes
+    ----------
+    scores : ndarray
+        Of the shape of training scores.
+    starts : tuple of Start
+        Where the fits ended, for those with another ``kappa``.
+    seen : ndarray of shape (n_constraints,)
+        Metrics of the rows that the models have seen, means over the models.
     """
 
     scores: np.ndarray
     starts: tuple[Start, ...]
+    seen: np.ndarray
 
 
 def fold_obstacle(problem: Problem, n_folds: int, units: np.ndarray | None = None) -> str:
@@ -62,43 +68,44 @@ def held_out_scores(
     numbers = np.unique(folds)
     starts = starts if len(starts) == numbers.size else [None] * numbers.size
 
-    def without(number: int, start: Start | None) -> tuple[Any, Start]:
-        """Fit to the rows that are not in a fold."""
-        seen = problem.data.part(np.flatnonzero(folds != number))
-        known = start if start is not None and start.fingerprint == seen.fingerprint else None
-        state, end = fit(problem.on(seen), known)
-        return state, replace(end, fingerprint=seen.fingerprint)
+    def without(number: int, start: Start | None) -> tuple[Any, Start, list[float]]:
+        """Fit to the rows that are not in a fold, and measure on these."""
+        seen = problem.on(problem.data.part(np.flatnonzero(folds != number)))
+        fingerprint = seen.data.fingerprint
+        known = start if start is not None and start.fingerprint == fingerprint else None
+        state, end = fit(seen, known)
+        scores = seen.scores(state)
+        return state, replace(end, fingerprint=fingerprint), [each.metric(scores) for each in seen.constraints]
 
-    scores, ends = None, []
+    scores, ends, metrics = None, [], []
     for number, start in zip(numbers, starts, strict=True):
-        state, end = without(number, start)
+        state, end, of_seen = without(number, start)
         ends.append(end)
+        metrics.append(of_seen)
         unseen = np.flatnonzero(folds == number)
         found = problem.model.training_scores(state, problem.data.part(unseen))
         if scores is None:  # a score of every row, or one of every class
             scores = np.empty((problem.data.n_samples, *found.shape[1:]))
         scores[unseen] = found
     assert scores is not None  # there are folds
-    return HeldOutScores(scores, tuple(ends))
+    return HeldOutScores(scores, tuple(ends), np.mean(metrics, axis=0))
 
 
-def standard_errors(problem: Problem, scores: np.ndarray, units: np.ndarray | None = None) -> dict[str, float]:
-    r"""Standard error of every bounded metric at fixed scores, by the grouped jackknife.
+def for_all_rows(seen: float, unseen: float, n_folds: int) -> tuple[float, float]:
+    r"""Return the metric on new rows of a fit to all rows, from those of fits without a fold, and its correction.
 
-    .. math:: \mathrm{SE}^2 = \frac{B - 1}{B} \sum_{b=1}^{B} (\theta_{(b)} - \bar\theta)^2
+    By how much the metric of rows that a fit has not seen is beyond that of rows that it has seen falls as
+    :math:`1 / \sqrt{n}` in its number of rows, of which the fits without one of k folds have the share
+    :math:`(k - 1) / k`:
 
-    with the metrics :math:`\theta_{(b)}` without the b-th of B = 10 parts of the rows.
+    .. math:: \hat\theta = \theta_{\mathrm{seen}}
+              + \sqrt{(k - 1) / k} \, (\theta_{\mathrm{unseen}} - \theta_{\mathrm{seen}})
 
-    References
+    Parameters
     ----------
-    Efron, Stein, The jackknife estimate of variance, Annals of Statistics 9(3), 1981.
+    seen, unseen : float
+        The metric of rows that the models have seen, NaN where it does not exist, and of those that they have not.
+    n_folds : int
     """
-    parts = problem.data.folds(_PARTS, units)
-    without = replace(problem.data, X=np.empty((problem.data.n_samples, 0)))  # no metric asks for features
-    found: dict[str, list[float]] = {constraint.name: [] for constraint in problem.constraints}
-    for part in np.unique(parts):
-        rows = np.flatnonzero(parts != part)
-        data = without.part(rows)
-        for constraint in problem.constraints:
-            found[constraint.name].append(constraint.on(data).metric(scores[rows]))  # type: ignore[attr-defined]
-    return {name: float(np.sqrt((len(each) - 1) * np.var(each))) for name, each in found.items()}
+    correction = (1 - np.sqrt(1 - 1 / n_folds)) * (unseen - (unseen if np.isnan(seen) else seen))
+    return float(unseen - correction), float(abs(correction))

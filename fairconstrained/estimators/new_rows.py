@@ -14,11 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tqdm import tqdm
 
 from fairconstrained.checks.parameters import parameter, with_parameters
-from fairconstrained.estimators._cross_fitted_gaps import (
-    fold_obstacle,
-    held_out_scores,
-    standard_errors,
-)
+from fairconstrained.estimators._cross_fitted_gaps import fold_obstacle, for_all_rows, held_out_scores
+from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.features import beside
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import CrossFittedSpan, Solver, SolverResult
@@ -38,9 +35,9 @@ class NewRowGap(NamedTuple):
     Attributes
     ----------
     estimate : float
-        The metric of rows by models that have not seen them; NaN where there is none.
+        The metric on new rows; NaN where there is no estimate.
     standard_error : float
-        Standard error of the estimate for the sampling of the rows that it is measured on.
+        Standard error of the difference between the estimate and the metric in the population.
     how : str
         How the estimate was made, or why there is none.
     """
@@ -57,19 +54,24 @@ class _Estimated:
     gaps: dict[str, NewRowGap]
     starts: tuple[Start, ...] = ()
 
-    def at_least(self, problem: Problem, scores: np.ndarray) -> _Estimated:
-        """The estimates, or the metrics of the training rows where these are clearly larger.
+    def about(self, problem: Problem, scores: np.ndarray, units: np.ndarray | None = None) -> _Estimated:
+        """The estimates as they are for the model with these scores of the training rows.
 
-        Where rows are few, the model of all rows may be another one than those of the folds. Its gap on rows that it
-        has seen is then the better warning.
+        Where rows are few, the model of all rows may be another one than those of the folds, such as one that accepts
+        few people. Then the standard error is that of its own scores if it is larger, and the metric of the rows that
+        it has seen is the better warning if it is clearly larger than the estimate.
         """
         gaps = dict(self.gaps)
-        for constraint in problem.constraints:
+        known = [each for each in problem.constraints if not np.isnan(gaps[each.name].estimate)]
+        errors = standard_errors(known, problem.data, scores, units)
+        for constraint in known:
             value, gap = constraint.metric(scores), gaps[constraint.name]
+            gap = gap._replace(standard_error=float(np.fmax(gap.standard_error, errors[constraint.name])))
             beyond = constraint.excess(value) - constraint.excess(gap.estimate)
             if beyond > 2 * gap.standard_error + constraint.granularity:
                 how = f"the training rows, as {gap.how} gives {gap.estimate:.3g}"
-                gaps[constraint.name] = NewRowGap(value, gap.standard_error, how)
+                gap = NewRowGap(value, gap.standard_error, how)
+            gaps[constraint.name] = gap
         return replace(self, gaps=gaps)
 
     def excess(self, problem: Problem) -> np.ndarray:
@@ -172,10 +174,19 @@ class TellsNewRows(BoundsNewRows):
 
         with bar:
             held = held_out_scores(problem, problem.data.folds(n_folds, units), fit, starts)
-        errors = standard_errors(problem, held.scores, units)
-        how = f"{n_folds}-fold cross-fitting"
-        gaps = {c.name: NewRowGap(c.metric(held.scores), errors[c.name], how) for c in problem.constraints}
+        errors = standard_errors(problem.constraints, problem.data, held.scores, units)
+        gaps = {}
+        for constraint, seen in zip(problem.constraints, held.seen, strict=True):
+            estimate, correction = for_all_rows(seen, constraint.metric(held.scores), n_folds)
+            error = float(np.hypot(errors[constraint.name], correction))
+            gaps[constraint.name] = NewRowGap(estimate, error, f"{n_folds}-fold cross-fitting")
         return _Estimated(gaps, held.starts)
+
+    def _gaps_of(self, problem: Problem, state: Any, estimated: _Estimated) -> dict[str, NewRowGap]:
+        """Return the estimates for a fitted state of the model."""
+        if not estimated.gaps:
+            return {}
+        return estimated.about(problem, problem.scores(state), self._fold_units(problem)).gaps
 
     def _missed_on_new_rows(self, problem: Problem) -> Iterator[tuple[Any, NewRowGap]]:
         """Constraints with an estimate beyond ``kappa``, by two standard errors where no promise is made of it."""
@@ -216,8 +227,7 @@ class TellsNewRows(BoundsNewRows):
         solver = self._solver_in_span(span.problem)
         stricter, estimated = self._kept_on_new_rows(solver, span.problem, (), seed)
         result = self._solve_all(solver, stricter, None, rng)
-        result = replace(result, model_state=span.lift(result.model_state), start=None, candidates=())
-        return result, estimated.at_least(problem, problem.scores(result.model_state))
+        return replace(result, model_state=span.lift(result.model_state), start=None, candidates=()), estimated
 
     def _kept_on_new_rows(
         self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int

@@ -335,8 +335,8 @@ def test_a_model_of_all_rows_that_differs_from_those_of_the_folds_is_told(rows):
     problem, _ = _problem_of(rows)
     found = _Estimated({"demographic_parity": NewRowGap(0.01, 0.02, "5-fold cross-fitting")})
     apart, alike = problem.data.codes - 0.5, np.ones(problem.data.n_samples)
-    assert found.at_least(problem, alike) == found
-    told = found.at_least(problem, apart).gaps["demographic_parity"]
+    assert found.about(problem, alike) == found
+    told = found.about(problem, apart).gaps["demographic_parity"]
     assert told == (1.0, 0.02, "the training rows, as 5-fold cross-fitting gives 0.01")
 
 
@@ -346,8 +346,8 @@ def test_better_rates_of_the_training_rows_are_not_told_where_a_floor_is_bounded
     problem = replace(problem, constraints=(floor,))
     found = _Estimated({floor.name: NewRowGap(0.6, 0.02, "5-fold cross-fitting")})
     everybody, nobody = np.ones(problem.data.n_samples), -np.ones(problem.data.n_samples)
-    assert found.at_least(problem, everybody) == found
-    assert found.at_least(problem, nobody).gaps[floor.name].estimate == 0
+    assert found.about(problem, everybody) == found
+    assert found.about(problem, nobody).gaps[floor.name].estimate == 0
 
 
 def test_features_of_a_fold_do_not_depend_on_its_labels(rows):
