@@ -22,7 +22,7 @@ class HeldOutScores(NamedTuple):
     Attributes
     ----------
     scores : ndarray
-        Of the shape of training scores.
+        Scores of all rows, shaped as training scores are.
     starts : tuple of Start
         Where the fits ended, for those with another ``kappa``.
     seen : ndarray of shape (n_constraints,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -49,10 +49,19 @@ class NewRowGap(NamedTuple):
 
 @dataclass(frozen=True)
 class _Estimated:
-    """Estimates for a problem, and where the fits on parts of the rows ended."""
+    """Estimates for a problem, and where the fits on parts of the rows ended.
+
+    Attributes
+    ----------
+    gaps : dict
+    starts : tuple of Start
+    corrections : dict
+        Corrections that the estimates contain, by the constraint's name, see `for_all_rows`.
+    """
 
     gaps: dict[str, NewRowGap]
     starts: tuple[Start, ...] = ()
+    corrections: dict[str, float] = field(default_factory=dict)
 
     def about(self, problem: Problem, scores: np.ndarray, units: np.ndarray | None = None) -> _Estimated:
         """The estimates as they are for the model with these scores of the training rows.
@@ -66,7 +75,8 @@ class _Estimated:
         errors = standard_errors(known, problem.data, scores, units)
         for constraint in known:
             value, gap = constraint.metric(scores), gaps[constraint.name]
-            gap = gap._replace(standard_error=float(np.fmax(gap.standard_error, errors[constraint.name])))
+            error = np.hypot(errors[constraint.name], self.corrections.get(constraint.name, 0.0))
+            gap = gap._replace(standard_error=float(np.fmax(gap.standard_error, error)))
             beyond = constraint.excess(value) - constraint.excess(gap.estimate)
             if beyond > 2 * gap.standard_error + constraint.granularity:
                 how = f"the training rows, as {gap.how} gives {gap.estimate:.3g}"
@@ -108,8 +118,9 @@ class TellsNewRows(BoundsNewRows):
     ----------
     new_row_gaps_ : dict
         Estimates of the bounded metrics on new rows, by the constraint's name: named tuples (estimate, standard_error,
-        how). The estimate is the metric of all training rows with scores by models, fitted in the same way, that have
-        not seen the row; these models have seen fewer rows than this one. Empty where nothing is bounded.
+        how). The metric of all training rows, with scores by models that are fitted in the same way and have not seen
+        the row, is corrected for that these models have seen fewer rows than this one. The standard error is that of
+        the difference to the metric in the population. Empty where nothing is bounded.
     """
 
     new_row_gaps_: dict[str, NewRowGap]
@@ -175,12 +186,13 @@ class TellsNewRows(BoundsNewRows):
         with bar:
             held = held_out_scores(problem, problem.data.folds(n_folds, units), fit, starts)
         errors = standard_errors(problem.constraints, problem.data, held.scores, units)
-        gaps = {}
+        gaps, corrections = {}, {}
         for constraint, seen in zip(problem.constraints, held.seen, strict=True):
             estimate, correction = for_all_rows(seen, constraint.metric(held.scores), n_folds)
             error = float(np.hypot(errors[constraint.name], correction))
             gaps[constraint.name] = NewRowGap(estimate, error, f"{n_folds}-fold cross-fitting")
-        return _Estimated(gaps, held.starts)
+            corrections[constraint.name] = correction
+        return _Estimated(gaps, held.starts, corrections)
 
     def _gaps_of(self, problem: Problem, state: Any, estimated: _Estimated) -> dict[str, NewRowGap]:
         """Return the estimates for a fitted state of the model."""

@@ -24,6 +24,8 @@ from fairconstrained import (
 from fairconstrained.constraints import DemographicParity, GroupRates
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.estimators._cross_fitted_gaps import for_all_rows
+from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.estimators.new_rows import NewRowGap, _Estimated
 from fairconstrained.exceptions import ConvergenceWarning, NewRowsWarning
 from fairconstrained.heads import FairHeadClassifier
@@ -154,8 +156,77 @@ def test_standard_error_of_a_difference_of_rates(rows):
     model = fitted(PartialParityClassifier(0.2, constraint="demographic_parity", random_state=0), rows)
     decisions, first = model.predict(X), groups == np.unique(groups)[0]
     variance = sum(decisions[part].var() / part.sum() for part in (first, ~first))
-    # ten parts tell a standard error to about a quarter
-    assert model.new_row_gaps_["demographic_parity"].standard_error == pytest.approx(np.sqrt(variance), rel=0.5)
+    # 25 draws tell a standard error to about a seventh
+    assert model.new_row_gaps_["demographic_parity"].standard_error == pytest.approx(np.sqrt(variance), rel=0.4)
+
+
+def _decided(accepted, sizes, labels=1):
+    """Data, and scores of which so many are positive in groups of these sizes."""
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    data = _ordered_data(np.resize(np.arange(labels), codes.size), codes)
+    scores = np.concatenate([np.where(np.arange(n) < k, 1.0, -1.0) for k, n in zip(accepted, sizes, strict=True)])
+    return data, scores
+
+
+def test_standard_error_of_a_ratio_with_few_accepted():
+    data, scores = _decided([8, 120], [100, 400])
+    ratio = GroupRates("selection", rule="ratio", kappa=0.2).bind(data)
+    (error,) = standard_errors([ratio], data, scores).values()
+    relative = np.sqrt(0.92 / 8 + 0.7 / 120)  # of the logarithm of the ratio
+    assert error == pytest.approx((0.08 / 0.3) * relative, rel=0.4)
+
+
+@pytest.mark.parametrize("accepted", [0, 100])
+def test_rates_of_no_row_and_of_all_rows_have_an_error(accepted):
+    data, scores = _decided([accepted, 200], [100, 400])
+    gap = DemographicParity(0.2).bind(data)
+    (error,) = standard_errors([gap], data, scores).values()
+    sampled = np.sqrt(0.25 / 400)
+    assert sampled < error < 2 * sampled
+    ceiling = GroupRates("selection", rule="ceiling" if accepted else "floor", kappa=0.5).bind(data)
+    (error,) = standard_errors([ceiling], data, scores).values()
+    assert 0.2 / 100 < error < 2 / 100
+
+
+def test_standard_error_of_equal_gaps():
+    data, scores = _decided([50, 50, 50], [100, 100, 100])
+    gap = DemographicParity(0.2).bind(data)
+    (error,) = standard_errors([gap], data, scores).values()
+    drawn = np.random.default_rng(0).binomial(100, 0.5, (4000, 3)) / 100
+    assert error == pytest.approx(np.sqrt((np.ptp(drawn, axis=1) ** 2).mean()), rel=0.35)
+
+
+def test_rows_of_one_unit_are_drawn_together():
+    data, scores = _decided([30, 60], [100, 100])
+    gap = DemographicParity(0.2).bind(data)
+    single = standard_errors([gap], data, scores)["demographic_parity"]
+    fours = standard_errors([gap], data, scores, np.arange(200) // 4)["demographic_parity"]
+    assert fours == pytest.approx(2 * single, rel=0.5)
+
+
+def test_the_models_of_the_folds_have_fewer_rows():
+    estimate, correction = for_all_rows(0.05, 0.15, 2)
+    assert estimate == pytest.approx(0.05 + np.sqrt(0.5) * 0.1)
+    assert correction == pytest.approx(0.15 - estimate)
+    assert for_all_rows(0.05, 0.15, 10_000) == pytest.approx((0.15, 0), abs=1e-4)
+    assert for_all_rows(np.nan, 0.15, 2) == (0.15, 0)
+
+
+@pytest.mark.slow
+def test_estimates_are_as_far_from_the_population_as_they_say():
+    beyond = []
+    for draw in range(8):
+        X, y, groups = make_biased_classification(n_samples=21_000, n_features=30, random_state=draw)
+        model = rates(0.05, solver="augmented_lagrangian", max_iter=10)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X[:1000], y[:1000], sensitive_features=groups[:1000])
+        gap, decisions = model.new_row_gaps_["demographic_parity"], model.predict(X[1000:])
+        shares = [decisions[groups[1000:] == name].mean() for name in np.unique(groups)]
+        beyond.append((abs(shares[0] - shares[1]) - gap.estimate) / gap.standard_error)
+    assert np.sum(np.abs(beyond) > 2) <= 1
+    assert abs(np.mean(beyond)) < 0.7
+    assert 0.3 < np.std(beyond) < 1.5
 
 
 def test_a_bound_that_was_learnt_by_heart_is_said(wide):
@@ -338,6 +409,18 @@ def test_a_model_of_all_rows_that_differs_from_those_of_the_folds_is_told(rows):
     assert found.about(problem, alike) == found
     told = found.about(problem, apart).gaps["demographic_parity"]
     assert told == (1.0, 0.02, "the training rows, as 5-fold cross-fitting gives 0.01")
+
+
+def test_few_accepted_by_the_model_of_all_rows_make_the_estimate_uncertain():
+    data, scores = _decided([4, 20], [100, 400])
+    ratio = GroupRates("selection", rule="ratio", kappa=0.2).bind(data)
+    problem = Problem(Logistic().bind(data), (ratio,), data, model=LinearModel(0, 1))
+    found = _Estimated({ratio.name: NewRowGap(0.09, 0.013, "2-fold cross-fitting")}, corrections={ratio.name: 0.3})
+    (gap,) = found.about(problem, scores).gaps.values()
+    (own,) = standard_errors([ratio], data, scores).values()
+    assert gap.estimate == 0.09
+    assert gap.standard_error == pytest.approx(np.hypot(own, 0.3))
+    assert own > 0.2
 
 
 def test_better_rates_of_the_training_rows_are_not_told_where_a_floor_is_bounded(rows):
