@@ -30,9 +30,9 @@ def standard_errors(
     .. math:: \mathrm{SE}^2 = \frac{1}{B} \sum_{b=1}^{B} (\theta_b - \theta)^2
 
     with the metric :math:`\theta` of the rows, and the metrics :math:`\theta_b` of the same rows with weights that are
-    multiplied by draws of the exponential distribution, B = 25 times, and 10 times for 25,000 rows and more. So the largest of several gaps and the absolute
-    value of a small one vary as they do from sample to sample, and no cell is ever empty. The draws are the same in
-    every call.
+    multiplied by draws of the exponential distribution. B is 25, and falls to 10 where there are 25,000 rows. So the
+    largest of several gaps and the absolute value of a small one vary as they do from sample to sample, and no cell is
+    ever empty. The draws are the same in every call.
 
     A rate of no row or of all rows would not vary at all. Where all rows of a group and label have the same decision,
     half a row of either decision is added to them.

@@ -215,18 +215,17 @@ def test_the_models_of_the_folds_have_fewer_rows():
 @pytest.mark.slow
 def test_estimates_are_as_far_from_the_population_as_they_say():
     beyond = []
-    for draw in range(8):
+    for draw in range(4):
         X, y, groups = make_biased_classification(n_samples=21_000, n_features=30, random_state=draw)
-        model = rates(0.05, solver="augmented_lagrangian", max_iter=10)
+        model = rates(0.05, solver="augmented_lagrangian", max_iter=5)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X[:1000], y[:1000], sensitive_features=groups[:1000])
         gap, decisions = model.new_row_gaps_["demographic_parity"], model.predict(X[1000:])
         shares = [decisions[groups[1000:] == name].mean() for name in np.unique(groups)]
         beyond.append((abs(shares[0] - shares[1]) - gap.estimate) / gap.standard_error)
-    assert np.sum(np.abs(beyond) > 2) <= 1
-    assert abs(np.mean(beyond)) < 0.7
-    assert 0.3 < np.std(beyond) < 1.5
+    assert np.max(np.abs(beyond)) < 2
+    assert 0.2 < np.sqrt(np.mean(np.square(beyond))) < 1.4
 
 
 def test_a_bound_that_was_learnt_by_heart_is_said(wide):
