@@ -119,8 +119,8 @@ class TellsNewRows(BoundsNewRows):
     new_row_gaps_ : dict
         Estimates of the bounded metrics on new rows, by the constraint's name: named tuples (estimate, standard_error,
         how). The metric of all training rows, with scores by models that are fitted in the same way and have not seen
-        the row, is corrected for that these models have seen fewer rows than this one. The standard error is that of
-        the difference to the metric in the population. Empty where nothing is bounded.
+        the row; with ``promise="training"`` it is corrected for that these models have seen fewer rows than this one.
+        The standard error is that of the difference to the metric in the population. Empty where nothing is bounded.
     """
 
     new_row_gaps_: dict[str, NewRowGap]
@@ -188,7 +188,9 @@ class TellsNewRows(BoundsNewRows):
         errors = standard_errors(problem.constraints, problem.data, held.scores, units)
         gaps, corrections = {}, {}
         for constraint, seen in zip(problem.constraints, held.seen, strict=True):
-            estimate, correction = for_all_rows(seen, constraint.metric(held.scores), n_folds)
+            estimate, correction = constraint.metric(held.scores), 0.0
+            if self.promise == "training":  # otherwise a bound is chosen by the estimates, and chance favours them
+                estimate, correction = for_all_rows(seen, estimate, n_folds)
             error = float(np.hypot(errors[constraint.name], correction))
             gaps[constraint.name] = NewRowGap(estimate, error, f"{n_folds}-fold cross-fitting")
             corrections[constraint.name] = correction
