@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[1]
 MANIFEST = ROOT / "docs" / "benchmarks" / "manifest.csv"
 
 # Modules that a kind of fit runs through; "*" are the modules of a folder itself, a folder has all below it.
-_SOLVERS = ("solvers/*", "points.py", "problem.py", "terms.py", "surrogates.py")
+_SOLVERS = ("solvers/*", "points.py", "problem.py", "terms.py", "kernels.py", "surrogates.py")
 _LINEAR = ("models/linear.py", "objectives", *_SOLVERS)
 _NETWORKS = ("models/module.py", "models/perceptron.py", "objectives/losses.py", *_SOLVERS)
 _PARITY = ("estimators/partial_parity.py", "estimators/_parity.py", "constraints/demographic_parity.py",

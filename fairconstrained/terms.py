@@ -16,7 +16,7 @@ from fairconstrained.constraints import BoundConstraint
 from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
 from fairconstrained.objectives import BoundObjective, Loss, of_rows
-from fairconstrained.views import RowLosses
+from fairconstrained.views import DirectSlopes, Pull, RowLosses
 
 __all__ = ["RowLossTerms", "Terms", "TermsPoint", "differentiated", "evaluated"]
 
@@ -124,9 +124,11 @@ class Terms:
         TermsPoint
         """
         losses = row_losses or self.row_losses
-        if losses is None:
-            return differentiated(self, scores, aux)
-        return _RowLossPoint(self, scores, aux, losses)
+        if losses is not None:
+            return _RowLossPoint(self, scores, aux, losses)
+        if isinstance(self.objective, RowLosses) and all(isinstance(c, DirectSlopes) for c in self.constraints):
+            return _DirectPoint(self, scores, aux)
+        return differentiated(self, scores, aux)
 
     @property
     def row_losses(self) -> RowLossTerms | None:
@@ -251,10 +253,56 @@ class _TorchPoint:
         return d_scores, d_aux.numpy()
 
     def component_slopes(self, chosen: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:
-        for number in chosen.tolist():
-            unit = np.zeros(self.constraints.size)
-            unit[number] = 1.0
-            yield self.slopes(0.0, unit)
+        return _one_by_one(self, chosen)
+
+
+class _DirectPoint:
+    """The point of a mean of losses under constraints whose slopes are computed by formulas; it needs no graph."""
+
+    def __init__(self, terms: Terms, scores: Tensor, aux: np.ndarray) -> None:
+        self._free, self._scores, self._aux = _RowLossPoint.of_objective(terms, scores), scores, aux.copy()
+        self._terms = terms
+
+    @property
+    def loss(self) -> float:
+        return self._free.loss
+
+    @cached_property
+    def _parts(self) -> list[tuple[np.ndarray, Pull]]:
+        """Components of every constraint, with what gives their slopes."""
+        terms, scores = self._terms, self.scores
+        pairs = zip(terms.constraints, terms.aux_slices, strict=True)
+        return [cast(DirectSlopes, constraint).with_slopes(scores, self._aux[own]) for constraint, own in pairs]
+
+    @cached_property
+    def constraints(self) -> np.ndarray:
+        return np.concatenate([np.empty(0), *(values for values, _ in self._parts)])
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self._scores.numpy()
+
+    def slopes(self, objective: float, multipliers: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        of_scores, of_aux = self._free.slopes(objective, np.empty(0))[0].numpy(), np.zeros(self._aux.size)
+        first = 0
+        for (values, pull), own_aux in zip(self._parts, self._terms.aux_slices, strict=True):
+            own = multipliers[first : first + values.size]
+            first += values.size
+            if own.any():
+                slopes, of_aux[own_aux] = pull(own)
+                of_scores = of_scores + slopes
+        return torch.from_numpy(of_scores), of_aux
+
+    def component_slopes(self, chosen: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:
+        return _one_by_one(self, chosen)
+
+
+def _one_by_one(point: TermsPoint, chosen: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:
+    """Implement `TermsPoint.component_slopes`, one combination after the other."""
+    for number in chosen.tolist():
+        unit = np.zeros(point.constraints.size)
+        unit[number] = 1.0
+        yield point.slopes(0.0, unit)
 
 
 class RowLossTerms(NamedTuple):
@@ -283,6 +331,12 @@ class _RowLossPoint:
 
     def __init__(self, terms: Terms, scores: Tensor, aux: np.ndarray, row_losses: RowLossTerms) -> None:
         self._terms, self._row_losses, self._scores, self._aux = terms, row_losses, scores, aux.copy()
+
+    @classmethod
+    def of_objective(cls, terms: Terms, scores: Tensor) -> _RowLossPoint:
+        """The point of the objective alone."""
+        free = Terms(terms.objective, (), terms.data)
+        return cls(free, scores, np.empty(0), RowLossTerms.of([cast(RowLosses, terms.objective).row_loss]))
 
     @cached_property
     def _losses(self) -> list[np.ndarray]:

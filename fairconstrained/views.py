@@ -9,6 +9,7 @@ Every view is a function of the scores and of the term's auxiliary variables alo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,19 @@ from fairconstrained.pairwise import CellQuadratics, PairTerms
 __all__ = [
     "ConvexQuadratic",
     "DifferenceOfConvex",
+    "DirectSlopes",
     "Exact",
     "FullBatch",
+    "Pull",
     "RowLosses",
     "SaddleMoments",
     "SingleRows",
     "Stochastic",
 ]
+
+
+#: From multipliers to slopes of a combination in scores and auxiliary variables, see `DirectSlopes`.
+Pull = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class FullBatch(ABC):
@@ -110,6 +117,45 @@ class _OfLosses(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         losses, aux = ctx.term.row_weights(gradients[0].numpy())
         return torch.from_numpy(losses), torch.from_numpy(aux), None
+
+
+class DirectSlopes(FullBatch):
+    """Values whose slopes are computed by formulas: on few rows, a graph takes longer than all the arithmetic."""
+
+    @abstractmethod
+    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
+        """Values of the term, and what gives the slopes of their combinations.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+        aux : ndarray of shape (n_aux,)
+
+        Returns
+        -------
+        values : ndarray of shape (n_components,)
+        pull : callable
+            Takes multipliers, an ndarray of shape (n_components,), and returns the slopes of ``multipliers @ values``
+            in scores and auxiliary variables, of shapes (n_samples,) and (n_aux,).
+        """
+
+    @override
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        return _WithSlopes.apply(scores, aux, self)
+
+
+class _WithSlopes(torch.autograd.Function):
+    """`DirectSlopes.with_slopes` for torch."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, aux: Tensor, term: DirectSlopes) -> Tensor:
+        values, ctx.pull = term.with_slopes(scores.detach().numpy(), aux.detach().numpy())
+        return torch.from_numpy(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        of_scores, of_aux = ctx.pull(gradients[0].numpy())
+        return torch.from_numpy(of_scores), torch.from_numpy(of_aux), None
 
 
 class DifferenceOfConvex(ABC):

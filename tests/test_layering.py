@@ -23,6 +23,7 @@ LAYERS = (
     "tables",
     "data",
     "sampling",
+    "kernels",
     "surrogates",
     "pairwise",
     "domains",

@@ -27,6 +27,7 @@ from fairconstrained.objectives import (
 )
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import SOLVERS, make_solver
+from fairconstrained.terms import Terms
 from fairconstrained.views import (
     ConvexQuadratic,
     DifferenceOfConvex,
@@ -87,8 +88,33 @@ def _check_component_slopes(problem, chosen):
         np.testing.assert_allclose(aux_slope, other_aux)
 
 
-def test_slopes_of_components_by_torch_are_those_of_unit_multipliers(problem):
+def test_slopes_of_components_by_formulas_are_those_of_unit_multipliers(problem):
     _check_component_slopes(problem, [0, 3, 12, 13])
+
+
+@pytest.mark.parametrize("objective", [Logistic(), PairwiseAUC()], ids=["by formulas", "by torch"])
+def test_slopes_of_a_combination_are_differences_of_values(make_data, objective):
+    """Rates far from their interval, whose restoring slopes count, and levels with their thresholds."""
+    data, rng = make_data(counts=(12, 9, 11)), np.random.default_rng(0)
+    constraints = [
+        DemographicParity(0.1, interval=(0.4, 0.6)).unchecked(data).with_restoring_slopes(),
+        StatisticalParity(0.3, n_levels=2).unchecked(data),
+    ]
+    terms = Terms(objective.bind(data), tuple(c.refined(data.X[:, 0], blur=1.0, margin=0.0) for c in constraints), data)
+    scores = rng.normal(size=data.n_samples) + np.array([-1.0, 0.0, 1.5])[data.codes]
+    aux = rng.normal(size=sum(c.n_aux for c in terms.constraints))
+    multipliers = rng.random(len(terms.component_names))
+
+    def value(z):
+        point = terms.at_scores(torch.from_numpy(z[: scores.size]), z[scores.size :])
+        return 2 * point.loss + multipliers @ point.constraints
+
+    z = np.concatenate([scores, aux])
+    point = terms.at_scores(torch.from_numpy(scores), aux)
+    assert (point.constraints[:6] > 0).any()
+    of_scores, of_aux = point.slopes(2.0, multipliers)
+    numeric = [(value(z + step) - value(z - step)) / 2e-6 for step in 1e-6 * np.eye(z.size)]
+    np.testing.assert_allclose(np.concatenate([of_scores.numpy(), of_aux]), numeric, rtol=1e-5, atol=1e-7)
 
 
 def test_slopes_of_components_of_row_losses_are_those_of_unit_multipliers(make_problem):

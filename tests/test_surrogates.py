@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from fairconstrained.surrogates import _WORTH_A_TABLE, SURROGATES, _Bins
+from fairconstrained import kernels
+from fairconstrained.kernels import _WORTH_A_TABLE, _Bins
+from fairconstrained.surrogates import SURROGATES
 
 NAMES = sorted(SURROGATES)
 PARTS = ("value", "plus", "minus")
@@ -20,6 +22,12 @@ def data(request, make_data):
 @pytest.fixture(scope="module")
 def scores(data):
     return torch.from_numpy(np.random.default_rng(3).normal(size=data.n_samples))
+
+
+@pytest.fixture(params=[0, kernels._FEW_PAIRS], ids=["bins", "pairs"])
+def both_ways(request, monkeypatch):
+    """Polynomials by bins, and by pairs of a row and a threshold."""
+    monkeypatch.setattr(kernels, "_FEW_PAIRS", request.param)
 
 
 def levels(*values):
@@ -39,6 +47,7 @@ def naive_means(kernel, scores, thresholds, width, cells):
 # --- group means
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(("name", "part"), KERNELS)
 def test_group_means_are_the_definition(data, scores, name, part, width):
@@ -50,6 +59,7 @@ def test_group_means_are_the_definition(data, scores, name, part, width):
     torch.testing.assert_close(means, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("width", [1e-3, 1e-5])
 @pytest.mark.parametrize("name", NAMES)
 def test_group_means_at_tiny_widths_and_distant_thresholds(data, scores, name, width):
@@ -80,6 +90,7 @@ def test_with_a_table_bins_are_those_of_a_binary_search(thresholds, width):
     np.testing.assert_array_equal(bins.search(scores), np.searchsorted(edges, scores))
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize(("name", "part"), KERNELS)
 def test_tied_scores_and_a_threshold_on_them(make_data, name, part):
     data = make_data(counts=(4, 4))
@@ -98,6 +109,7 @@ def test_gradients_in_scores_and_thresholds(data, scores, name, part, width):
     assert torch.autograd.gradcheck(lambda s, t: kernel.group_means(s, t, width, data.groups), inputs)
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize(("name", "part"), KERNELS)
 def test_gradient_equals_that_of_the_definition(data, scores, name, part):
     kernel, cotangent = getattr(SURROGATES[name], part), torch.linspace(-1, 2, 9, dtype=torch.float64).reshape(3, 3)

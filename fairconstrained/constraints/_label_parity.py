@@ -88,7 +88,29 @@ class BoundGroupRanks(BoundThresholdParity):
         counted = RANKS["group"](self.intervals, scores, self._is_positive, *rows)
         return [counted.intervals[target > 0] for target in self.targets or ()]
 
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """Eqs. 50 and 56, every ordered pair as ``<= 0``; with restoring slopes, more where they are violated."""
+        rates, alpha, beta = self._rates_and_ends(scores)
+        first, second = self._pairs
+        if not self.normalize:
+            return rates[first] - rates[second] - self.allowed_gap
+        parts = rates[:, None]
+        shares = (parts.clamp(alpha, beta) - alpha).sum(dim=1) * (self.scale / (beta - alpha).sum(dim=1))
+        excess = shares[first] - shares[second] - self.allowed_gap
+        if not self.has_restoring_slopes:
+            return excess
+        # The distance of the rates to the ranks that count; it is zero where the violation begins, for there one of the
+        # rates is at ranks that count.
+        inside = ((parts >= alpha) & (parts <= beta)).any(dim=1)
+        if inside.all() or not (excess > 0).any():
+            return excess
+        down = torch.where(parts > beta, parts - beta, np.inf).amin(dim=1)
+        up = torch.where(parts < alpha, alpha - parts, np.inf).amin(dim=1)
+        down, up = (torch.where(inside | d.isinf(), 0.0, d) for d in (down, up))
+        return excess + torch.where(excess > 0, torch.minimum(down[first], up[second]), 0.0)
+
     def _rates_and_ends(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Rate of every cell, of shape (n_cells,), and both ends of its pieces, of shape (n_cells, n_pieces)."""
         table = self._smooth_table(scores) + self.correction
         n_pieces = len(self.intervals.alpha)
         alpha, beta = table[:, 1 : 1 + n_pieces], table[:, 1 + n_pieces :]

@@ -20,6 +20,7 @@ from fairconstrained.constraints.offsets import group_offsets, shared_offset
 from fairconstrained.data import FairData
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.ranks import gaps_by_threshold
+from fairconstrained.views import Pull
 
 __all__ = ["BoundRateParity", "BoundThresholdParity", "RateParity"]
 
@@ -114,31 +115,6 @@ class BoundThresholdParity(BoundParity):
         """The ranks that count, exactly, for every target; NaN where a group has no row of the target there."""
         return [self.intervals] * len(self.blocks)
 
-    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """Eqs. 21, 50 and 56, every ordered pair as ``<= 0``; with restoring slopes, more where they are violated."""
-        rates, alpha, beta = self._rates_and_ends(scores)
-        first, second = self._pairs
-        if not self.normalize:
-            return rates[first] - rates[second] - self.allowed_gap
-        parts = rates[:, None]
-        shares = (parts.clamp(alpha, beta) - alpha).sum(dim=1) * (self.scale / (beta - alpha).sum(dim=1))
-        excess = shares[first] - shares[second] - self.allowed_gap
-        if not self.has_restoring_slopes:
-            return excess
-        # The distance of the rates to the ranks that count; it is zero where the violation begins, for there one of the
-        # rates is at ranks that count.
-        inside = ((parts >= alpha) & (parts <= beta)).any(dim=1)
-        if inside.all() or not (excess > 0).any():
-            return excess
-        down = torch.where(parts > beta, parts - beta, np.inf).amin(dim=1)
-        up = torch.where(parts < alpha, alpha - parts, np.inf).amin(dim=1)
-        down, up = (torch.where(inside | d.isinf(), 0.0, d) for d in (down, up))
-        return excess + torch.where(excess > 0, torch.minimum(down[first], up[second]), 0.0)
-
-    def _rates_and_ends(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Rate of every cell, of shape (n_cells,), and both ends of its pieces, of shape (n_cells, n_pieces)."""
-        return self.rates(scores, self._thresholds())[:, 0], *self._ends
-
     def with_restoring_slopes(self) -> Self:
         """Implement `BoundConstraint.with_restoring_slopes`; `plus` and `minus` stay those of the equations."""
         return replace(self, has_restoring_slopes=True)
@@ -199,6 +175,46 @@ class BoundRateParity(BoundThresholdParity, BoundSplitParity):
             return None
         narrower = replace(self, normalize=False, kappa=self.kappa * self.scale)
         return narrower if narrower.granularity <= narrower.resolution else None
+
+    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
+        """Eqs. 21, 50 and 56, every ordered pair as ``<= 0``; with restoring slopes, more where they are violated."""
+        table, pull_rates = self.rates_at(scores, np.array([self.threshold]))
+        rates, (first, second) = table[:, 0], self._pairs
+        shares, of_shares = self._shares(rates) if self.normalize else (rates, np.ones_like(rates))
+        values = shares[first] - shares[second] - self.allowed_gap
+        of_first, of_second, violated = of_shares[first], -of_shares[second], values > 0
+        if self.has_restoring_slopes and violated.any() and not of_shares.all():
+            down, up = (distances[own] for distances, own in zip(self._distances(rates), (first, second), strict=True))
+            least = np.where(violated, np.minimum(down, up), 0.0)
+            of_first = of_first + ((least > 0) & (down < up))
+            of_second = of_second - ((least > 0) & (up < down))
+            values = values + least
+
+        def pull(multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            of_rates = np.bincount(first, multipliers * of_first, rates.size)
+            of_rates += np.bincount(second, multipliers * of_second, rates.size)
+            return pull_rates(of_rates[:, None])[0], aux[:0]
+
+        return values, pull
+
+    def _shares(self, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Clipped rate of every cell in units of the components, and its slope; two of shape (n_cells,)."""
+        alpha, beta = (end.numpy() for end in self._ends)
+        parts, factor = rates[:, None], self._per_length.numpy()
+        is_inside = (parts >= alpha) & (parts <= beta)
+        return (parts.clip(alpha, beta) - alpha).sum(axis=1) * factor, is_inside.sum(axis=1) * factor
+
+    def _distances(self, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Distances of the rates to ranks that count, down and up, zero at these; two of shape (n_cells,).
+
+        One of two rates has a distance of zero where their violation begins.
+        """
+        alpha, beta = (end.numpy() for end in self._ends)
+        parts = rates[:, None]
+        is_inside = ((parts >= alpha) & (parts <= beta)).any(axis=1)
+        down = np.where(parts > beta, parts - beta, np.inf).min(axis=1)
+        up = np.where(parts < alpha, alpha - parts, np.inf).min(axis=1)
+        return np.where(is_inside | np.isinf(down), 0.0, down), np.where(is_inside | np.isinf(up), 0.0, up)
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Convex part of Example D.5 (with the factor 1/n_g that its maximum needs), see `minus`."""

@@ -16,7 +16,7 @@ from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._smoothed import BoundSmoothed
 from fairconstrained.data import Cells, FairData
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
-from fairconstrained.views import DifferenceOfConvex, Stochastic
+from fairconstrained.views import DifferenceOfConvex, DirectSlopes, Pull, Stochastic
 
 __all__ = ["BoundParity", "BoundSplitParity"]
 
@@ -69,9 +69,24 @@ class BoundParity(BoundSmoothed):
     def _cell_sizes(self) -> CellSizes:
         return CellSizes.of_blocks(self.blocks, self.lengths)
 
-    def rates(self, scores: Tensor, thresholds: Tensor) -> Tensor:
-        """Corrected smooth share of every cell above every threshold; shape (n_cells, n_thresholds)."""
-        return self._smooth_rates(scores, thresholds) + self.correction
+    def rates_at(self, scores: np.ndarray, thresholds: np.ndarray) -> tuple[np.ndarray, Pull]:
+        """Corrected smooth share of every cell above every threshold, and its slopes.
+
+        Returns
+        -------
+        rates : ndarray of shape (n_cells, n_thresholds)
+        pull : callable
+            From the slopes of anything in the rates to its slopes in scores and thresholds.
+        """
+        found = [self.surrogate.rates_at(scores, thresholds, cells) for cells in self.blocks]
+        ends = np.cumsum([len(cells) for cells in self.blocks])[:-1]
+
+        def pull(of_rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            pairs = zip(found, np.split(of_rates, ends), strict=True)
+            of_scores, of_thresholds = zip(*(means.slopes(own) for means, own in pairs), strict=True)
+            return sum(of_scores[1:], of_scores[0]), sum(of_thresholds[1:], of_thresholds[0])
+
+        return np.concatenate([means.means for means in found]) + self.correction.numpy(), pull
 
     def _smooth_rates(self, scores: Tensor, thresholds: Tensor) -> Tensor:
         return torch.cat([self.surrogate.rates(scores, thresholds, cells) for cells in self.blocks])
@@ -100,7 +115,7 @@ class BoundParity(BoundSmoothed):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundSplitParity(BoundParity, DifferenceOfConvex, Stochastic):
+class BoundSplitParity(DirectSlopes, BoundParity, DifferenceOfConvex, Stochastic):
     """A parity constraint whose surrogate is a difference of convex functions and unbiased on mini-batches."""
 
     @override
@@ -108,7 +123,7 @@ class BoundSplitParity(BoundParity, DifferenceOfConvex, Stochastic):
         return replace(self, data=data)
 
     def split_rates(self, scores: Tensor, thresholds: Tensor) -> tuple[Tensor, Tensor]:
-        """Two parts, convex in scores and thresholds, whose difference is `rates`."""
+        """Two parts, convex in scores and thresholds, whose difference are the rates of `rates_at`."""
         parts = [self.surrogate.split_rates(scores, thresholds, cells) for cells in self.blocks]
         plus, minus = (torch.cat(part) for part in zip(*parts, strict=True))
         return plus + self.correction, minus

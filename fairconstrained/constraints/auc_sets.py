@@ -17,6 +17,7 @@ from fairconstrained.checks.protected import protected_code
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData, Rows
 from fairconstrained.groups import cell_maxima, cell_sums
+from fairconstrained.kernels import Kernel
 from fairconstrained.metrics.auc_gaps import centred_aucs
 from fairconstrained.metrics.auc_sets import (
     AUC_METRICS,
@@ -27,7 +28,6 @@ from fairconstrained.metrics.auc_sets import (
     mask_cells,
 )
 from fairconstrained.pairwise import pair_table
-from fairconstrained.surrogates import Kernel
 
 __all__ = ["AUCSets", "both_ways", "side_names"]
 

@@ -17,10 +17,10 @@ from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
+from fairconstrained.kernels import Kernel
 from fairconstrained.metrics.cell_aucs import pair_aucs
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.pairwise import interval_weights, pair_mean, pair_table
-from fairconstrained.surrogates import Kernel
 from fairconstrained.views import DifferenceOfConvex, Stochastic
 
 __all__ = ["GroupAUC"]

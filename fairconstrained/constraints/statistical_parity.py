@@ -22,6 +22,7 @@ from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics.ranks import gaps_by_threshold, rank_table
+from fairconstrained.views import Pull
 
 __all__ = ["StatisticalParity"]
 
@@ -174,11 +175,17 @@ class BoundStatisticalParity(BoundSplitParity):
             high, low = torch.where(above, middle, high), torch.where(above, low, middle)
         return -self.surrogate.width * low.numpy()
 
-    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
         """Eq. 15, both sides as ``<= 0``."""
-        rates = self.rates(scores, aux)
-        lower, upper = self._bounds
-        return _by_level(lower - rates, rates - upper)
+        rates, pull_rates = self.rates_at(scores, aux)
+        lower, upper = (bound.numpy() for bound in self._bounds)
+
+        def pull(multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            of_lower, of_upper = np.moveaxis(multipliers.reshape(*rates.T.shape, 2), -1, 0)
+            return pull_rates((of_upper - of_lower).T)
+
+        # levels first, so that new ones come last
+        return np.stack([(lower - rates).T, (rates - upper).T], axis=-1).ravel(), pull
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Convex parts of Examples D.3 and D.4."""

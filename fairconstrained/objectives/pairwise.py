@@ -13,11 +13,11 @@ from scipy.special import expit
 from torch import Tensor
 
 from fairconstrained.data import FairData
+from fairconstrained.kernels import PiecewisePolynomial, QuadraticKernel
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.objectives._base import BoundObjective, Objective
 from fairconstrained.objectives.class_weights import ClassWeights
 from fairconstrained.pairwise import PairTerms, SoftplusKernel, interval_weights, pair_mean
-from fairconstrained.surrogates import PiecewisePolynomial, QuadraticKernel
 from fairconstrained.views import DifferenceOfConvex, SaddleMoments
 
 __all__ = ["PAIR_LOSSES", "BoundPairwiseAUC", "PairLoss", "PairwiseAUC"]

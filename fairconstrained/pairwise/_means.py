@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fairconstrained.kernels import KernelSum, LogisticKernel, PiecewisePolynomial, QuadraticKernel
 from fairconstrained.pairwise._grid import (
     Result,
     Sample,
@@ -22,7 +23,6 @@ from fairconstrained.pairwise._grid import (
     table_on_grid,
 )
 from fairconstrained.pairwise._windows import Pieces, centre, group_potentials, pair_sums
-from fairconstrained.surrogates import KernelSum, LogisticKernel, PiecewisePolynomial, QuadraticKernel
 
 __all__ = ["SoftplusKernel", "interval_weights", "pair_mean", "pair_table"]
 
@@ -52,7 +52,7 @@ def pair_mean(
     Parameters
     ----------
     kernel : callable
-        A kernel of `fairconstrained.surrogates` (or their sum), or `SoftplusKernel`. `PiecewisePolynomial` takes
+        A kernel of `fairconstrained.kernels` (or their sum), or `SoftplusKernel`. `PiecewisePolynomial` takes
         O(n log n) time by sorting and `QuadraticKernel` O(n), both exact; a piecewise linear kernel takes a third of
         the time of a cubic one, and loses 1e-16 times the range of the scores in widths. Smooth kernels are replaced
         by cubic splines on a grid that is fixed in units of the width: O(n + m log m) time for m nodes in the range of

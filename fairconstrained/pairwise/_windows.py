@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairconstrained.kernels import taylor_shifted
 from fairconstrained.pairwise._grid import Result, Sample
-from fairconstrained.surrogates import taylor_shifted
 
 __all__ = ["Pieces", "centre", "group_potentials", "pair_sums"]
 

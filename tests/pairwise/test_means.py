@@ -5,8 +5,9 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
+from fairconstrained.kernels import LogisticKernel, PiecewisePolynomial, QuadraticKernel
 from fairconstrained.pairwise import SoftplusKernel, _means, interval_weights, pair_mean, pair_table
-from fairconstrained.surrogates import SURROGATES, LogisticKernel, PiecewisePolynomial, QuadraticKernel
+from fairconstrained.surrogates import SURROGATES
 
 EXACT = {
     "ramp": SURROGATES["ramp"].value,
