@@ -13,6 +13,7 @@ from . import exceptions as exceptions
 from . import features as features
 from . import groups as groups
 from . import heads as heads
+from . import kernels as kernels
 from . import metrics as metrics
 from . import model_selection as model_selection
 from . import models as models
