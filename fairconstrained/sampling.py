@@ -109,7 +109,12 @@ class Sampler:
 
     def _draw(self, rng: np.random.Generator, n_batches: int) -> Iterator[FairData]:
         at = np.arange(self.size) + rng.random((n_batches, self.size))
-        rows = self._rows_at(at)
+        per_epoch = -(-self.data.n_samples // self.size)  # the rows of more batches may never be asked for
+        for first in range(0, n_batches, per_epoch):
+            yield from self._gathered(self._rows_at(at[first : first + per_epoch]))
+
+    def _gathered(self, rows: np.ndarray) -> Iterator[FairData]:
+        """Mini-batches of these rows, of shape (n_batches, size)."""
         codes, factors = self.data.codes[rows], self.factors[rows]
         usual_codes, usual_factors, usual_weights = self._usual
         if (codes == usual_codes).all() and (factors == usual_factors).all():
