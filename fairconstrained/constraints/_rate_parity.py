@@ -104,10 +104,13 @@ class BoundThresholdParity(BoundParity):
 
     def _gaps(self, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Largest gap at every threshold; ndarray of shape (n_thresholds,)."""
-        rates = self.exact_rates(scores, thresholds).reshape(len(self.blocks), -1, thresholds.size)
+        return self._largest_gaps(self.exact_rates(scores, thresholds), self._intervals_at(scores))
+
+    def _largest_gaps(self, rates: np.ndarray, intervals: list[PercentileIntervals]) -> np.ndarray:
+        """Largest gap in every column of rates, of shape (n_cells, n_columns), with the ranks that count by target."""
         gaps = [
             gaps_by_threshold(np.where(np.isnan(own.length), np.nan, block.T), own, self.normalize)
-            for block, own in zip(rates, self._intervals_at(scores), strict=True)
+            for block, own in zip(np.split(rates, len(self.blocks)), intervals, strict=True)
         ]
         return np.max(gaps, axis=0)
 
@@ -165,6 +168,8 @@ class BoundThresholdParity(BoundParity):
 class BoundRateParity(BoundThresholdParity, BoundSplitParity):
     """`RateParity` on data, with ranks among the rows that are compared."""
 
+    measures_at_once: ClassVar[bool] = True
+
     def stricter(self) -> Self | None:
         """Implement `BoundConstraint.stricter`: rates differ by at most ``kappa (beta - alpha)``, wherever they lie.
 
@@ -175,6 +180,10 @@ class BoundRateParity(BoundThresholdParity, BoundSplitParity):
             return None
         narrower = replace(self, normalize=False, kappa=self.kappa * self.scale)
         return narrower if narrower.granularity <= narrower.resolution else None
+
+    @override
+    def metrics(self, scores: np.ndarray) -> np.ndarray:
+        return self._largest_gaps(self.exact_rates_of(scores, self.threshold), [self.intervals] * len(self.blocks))
 
     def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
         """Eqs. 21, 50 and 56, every ordered pair as ``<= 0``; with restoring slopes, more where they are violated."""

@@ -113,6 +113,25 @@ class BoundParity(BoundSmoothed):
         rates[rates > 1 - RANK_TOLERANCE] = 1.0
         return rates
 
+    def exact_rates_of(self, scores: np.ndarray, threshold: float) -> np.ndarray:
+        """Share of every cell above a threshold, of several models.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_models, n_samples)
+        threshold : float
+
+        Returns
+        -------
+        rates : ndarray of shape (n_cells, n_models)
+        """
+        above = (scores > threshold).astype(float)
+        rates = np.stack(
+            [above[:, rows] @ cells.weights.numpy()[rows] for cells in self.blocks for rows in cells.slices]
+        )
+        rates[rates > 1 - RANK_TOLERANCE] = 1.0
+        return rates
+
 
 @dataclass(frozen=True, eq=False)
 class BoundSplitParity(DirectSlopes, BoundParity, DifferenceOfConvex, Stochastic):

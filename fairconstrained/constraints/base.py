@@ -34,6 +34,8 @@ class BoundConstraint(Exact):
     bounds_metric: ClassVar[bool] = True
     #: Whether the metric counts rows at thresholds, so that a narrow surrogate sees only the rows near to them.
     counts_rows: ClassVar[bool] = False
+    #: Whether `metrics` takes hardly longer for many models than for one.
+    measures_at_once: ClassVar[bool] = False
     #: Width with which a solver begins that narrows surrogates, in standard deviations of the scores: wide enough to
     #: see a fifth of the rows around a threshold.
     first_blur: ClassVar[float] = 0.1
@@ -228,6 +230,19 @@ class BoundConstraint(Exact):
     @abstractmethod
     def metric(self, scores: np.ndarray) -> float:
         """The metric of `fairconstrained.metrics` at ``scores``, in the order of the data."""
+
+    def metrics(self, scores: np.ndarray) -> np.ndarray:
+        """The metric of several models.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_models, n_samples)
+
+        Returns
+        -------
+        values : ndarray of shape (n_models,)
+        """
+        return np.array([self.metric(of_one) for of_one in scores])
 
     def price(self, multipliers: Mapping[str, float] | None) -> float:
         """Return the fall of the least objective per unit of kappa, to first order.

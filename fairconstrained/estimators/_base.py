@@ -41,11 +41,15 @@ from fairconstrained.solvers import (
     SpanSearch,
     best_rescaled,
     make_solver,
+    polished,
     solver_class,
 )
 
 #: Message where no iterate is within the bounds, but a multiple or a shift of one is.
-_RESCUED = "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken."
+_RESCUED = (
+    "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken, or a "
+    "neighbour of it."
+)
 
 __all__ = ["BaseFairEstimator"]
 
@@ -237,6 +241,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         state = best_rescaled(problem, [result.model_state, *result.candidates])
         rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
+            state = polished(problem, state, result.candidates)
             return replace(result, model_state=state, message=f"{_RESCUED} {self._remedy}", multipliers=None)
         return replace(result, model_state=state)
 

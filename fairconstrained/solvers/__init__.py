@@ -14,6 +14,7 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._kkt import KKTConditions, kkt_conditions
+from fairconstrained.solvers._polish import polished
 from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._stationarity import Stationarity, near_stationarity, stationarity
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
@@ -110,6 +111,7 @@ __all__ = [
     "minimise_quadratic",
     "near_stationarity",
     "p_lagrangian",
+    "polished",
     "quadratics_of",
     "solver_class",
     "solver_with",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from scipy.linalg import cholesky, solve_triangular
 from typing_extensions import override
 
@@ -12,7 +13,7 @@ from fairconstrained.models import Coordinates, LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.views import RowLosses
 
-__all__ = ["NewtonCoordinates", "has_cheap_hessian", "has_convex_hessian", "hessian"]
+__all__ = ["NewtonCoordinates", "has_cheap_hessian", "has_convex_hessian", "hessian", "hessian_at"]
 
 #: Parameters, and multiply-adds of the Hessian, up to which it is worth its price.
 _MOST, _WORK = 600, 2e10
@@ -70,6 +71,11 @@ def has_convex_hessian(problem: Problem) -> bool:
     objective = problem.objective
     is_convex = isinstance(objective, RowLosses) and objective.row_loss.is_smooth_and_convex
     return is_convex and has_cheap_hessian(problem)
+
+
+def hessian_at(problem: Problem, scores: np.ndarray) -> np.ndarray:
+    """The `hessian` of the objective of a problem at some scores."""
+    return hessian(problem, problem.objective.curvature(torch.from_numpy(scores)).numpy())
 
 
 def hessian(problem: Problem, by_row: np.ndarray) -> np.ndarray:

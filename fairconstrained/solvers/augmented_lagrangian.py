@@ -54,7 +54,9 @@ class AugmentedLagrangian(IterativeSolver):
     better feasible point.
 
     The result is the best iterate whose *exact* metrics are at most ``kappa`` plus their granularity. If the
-    unconstrained optimum is such a point, it is the result.
+    unconstrained optimum is such a point, it is the result. Where rows are counted, of up to 2,000 rows and 16
+    coefficients of a convex objective, a random search around it looks for a better one: its steps, and the way from
+    there to the unconstrained optimum as far as the exact bounds allow. The steps are the same in every fit.
 
     If there is a stricter constraint with fewer local optima (`Problem.stricter`), as for partial rates at one
     threshold, the run begins with a few iterations on that one.

@@ -14,7 +14,7 @@ from fairconstrained.models import Coordinates, LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
 from fairconstrained.solvers._directions import pulled_back
-from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_cheap_hessian, hessian
+from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_cheap_hessian, hessian_at
 from fairconstrained.solvers.smooth import CoordinatesOfParams
 from fairconstrained.terms import TermsPoint
 
@@ -67,8 +67,7 @@ class Curvatures:
 
     @cached_property
     def _hessian(self) -> np.ndarray:
-        by_row = self._problem.objective.curvature(torch.from_numpy(self._scores)).numpy()
-        return hessian(self._problem, by_row)
+        return hessian_at(self._problem, self._scores)
 
     def coordinates(self, lagrangian: Lagrangian, z: np.ndarray) -> Coordinates:
         """Coordinates that suit the Lagrangian around ``z``, for all variables."""

@@ -21,6 +21,7 @@ from fairconstrained.solvers._augmented.stopping import Progress
 from fairconstrained.solvers._augmented.tightening import Surrogates
 from fairconstrained.solvers._augmented.warm_start import follow, resume, start_after
 from fairconstrained.solvers._base import SolverResult
+from fairconstrained.solvers._polish import polished
 from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers.loop import ended
 from fairconstrained.solvers.method import Method
@@ -154,7 +155,11 @@ class OuterIterations(Method):
 
     @override
     def output(self) -> np.ndarray:
-        return np.concatenate([self._run.iterates.end.params, self._aux])
+        iterates, params = self._run.iterates, self._run.iterates.end.params
+        if iterates.best is not None:
+            others = [kept.params for kept in iterates.infeasible]
+            params = polished(self._run.lagrangian.problem, params, others)
+        return np.concatenate([params, self._aux])
 
     @override
     def named_multipliers(self, names: Sequence[str]) -> dict[str, float] | None:
