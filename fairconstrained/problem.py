@@ -256,20 +256,27 @@ class Problem(Terms):
         if decisions is None or shifts is None:
             return state
         shared = self.objective.shift == "shared" or not self.has_group_shifts
+        granularity = np.array([constraint.granularity for constraint in self.constraints])
+
+        def excess(scores: np.ndarray) -> np.ndarray:
+            return np.array([constraint.exact(scores) for constraint in self.constraints])
+
         scores = self.scores(state)
+        before = excess(scores)
         for search in self.offset_searches():
             for step in range(decisions.n_steps):
                 gains = decisions.gains(scores > self.threshold)
                 offsets = search(scores, gains, self.threshold, shared)
                 shifted = self.project(shifts.moved(state, offsets[: shifts.n_shifts]))
                 moved = self.scores(shifted)
-                if not all(c.exact(moved) <= max(c.exact(scores), c.granularity) for c in self.constraints):
+                after = excess(moved)
+                if not (after <= np.maximum(before, granularity)).all():
                     break
                 # the first step may have to give up some of the objective for a bound that is not kept
-                may_lose = not step and any(c.exact(scores) > c.granularity for c in self.constraints)
+                may_lose = not step and (before > granularity).any()
                 if not may_lose and decisions.of(moved > self.threshold) >= decisions.of(scores > self.threshold):
                     break
-                state, scores = shifted, moved
+                state, scores, before = shifted, moved, after
         return state
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -29,6 +29,7 @@ from fairconstrained.estimators._watching import WatchesSolver
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, Stratified, as_labels, encode_groups
 from fairconstrained.estimators.parameters import CheckedParameters
 from fairconstrained.estimators.remembers import RemembersRows
+from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
@@ -173,23 +174,37 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """
         fitted = copy.copy(self)
         fitted._fit(X, y, *columns)
+        fitted.__dict__.pop("_shared", None)
         self.__dict__ = fitted.__dict__  # without what another model left
         return self
 
     def _fit(self, X: Any, y: Any, *columns: Any) -> None:
         """Set everything that `fit` leaves, from rows as the user gave them."""
-        sensitive_features, sample_weight = columns
         with published_settings(self):
-            X, y, sample_weight = self._checked_rows(X, y, sample_weight, multi_output=False)
-            self._remember_rows(X)
-            if sample_weight is not None and not sample_weight.any():
-                raise ValueError("sample_weight is zero for every row; at least one must be positive.")
-            sample_weight = self._set_aside(X, y, sensitive_features, sample_weight)
-            target = self._encode_target(y, sample_weight)
-            self._small = self._small_groups(target, sensitive_features, sample_weight)
-            data = self._data(X, target, sensitive_features, sample_weight, self._small)
+            # which groups are too small depends on the bound
+            depends = getattr(self, "small_groups", "error") != "error"
+            shared = SharedRows(keeps=False) if depends else self._shared
+            (target, data), attributes = shared.once("rows", lambda: self._with_attributes(self._taken, X, y, *columns))
+            self.__dict__ |= attributes
             problem = self._problem(data, target)
             self._fit_problem(problem, target, data.n_samples if problem.model.uses_threads else 1)
+
+    def _with_attributes(self, step: Callable[..., Any], *args: Any) -> tuple[Any, dict[str, Any]]:
+        """The result of a step, and the attributes that it has set."""
+        before = dict(vars(self))
+        result = step(*args)
+        return result, {name: value for name, value in vars(self).items() if before.get(name, before) is not value}
+
+    def _taken(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Target, FairData]:
+        """The rows as the terms see them; sets what is learnt of them."""
+        X, y, sample_weight = self._checked_rows(X, y, sample_weight, multi_output=False)
+        self._remember_rows(X)
+        if sample_weight is not None and not sample_weight.any():
+            raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+        sample_weight = self._set_aside(X, y, sensitive_features, sample_weight)
+        target = self._encode_target(y, sample_weight)
+        self._small = self._small_groups(target, sensitive_features, sample_weight)
+        return target, self._data(X, target, sensitive_features, sample_weight, self._small)
 
     def _fit_problem(self, problem: Problem, target: Target, n_rows: int) -> None:
         """Solve, set the fitted attributes and warn; ``n_rows`` are those that threads may share."""
@@ -231,7 +246,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     def _completed(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
         """The result with the best shift, and the best multiple where the solver is to keep the metric."""
-        if solver.is_final and not result.status.is_infeasible:
+        if (solver.is_final or result.is_stationary) and not result.status.is_infeasible:
             return result
         result = replace(result, model_state=problem.finish(result.model_state))
         return self._rescaled(problem, result) if solver.keeps_metric else result

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairconstrained.data import FairData
+from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.problem import Problem, Start
 
 __all__ = ["HeldOutScores", "fold_obstacle", "for_all_rows", "held_out_scores"]
@@ -50,39 +52,46 @@ def fold_obstacle(problem: Problem, n_folds: int, units: np.ndarray | None = Non
     return ""
 
 
+def _splits(data: FairData, n_folds: int, units: np.ndarray | None) -> Iterator[tuple[np.ndarray, FairData]]:
+    """Numbers of the rows of one fold after the other, and the data without them, see `FairData.folds`."""
+    folds = data.folds(n_folds, units)
+    for number in np.unique(folds):
+        yield np.flatnonzero(folds == number), data.part(np.flatnonzero(folds != number))
+
+
 def held_out_scores(
-    problem: Problem, folds: np.ndarray, fit: Fit, starts: Sequence[Start | None] = ()
+    problem: Problem,
+    n_folds: int,
+    units: np.ndarray | None,
+    fit: Fit,
+    starts: Sequence[Start | None],
+    shared: SharedRows,
 ) -> HeldOutScores:
     """Fit without one fold after the other, and score it.
 
     Parameters
     ----------
     problem : Problem
-    folds : ndarray of shape (n_samples,)
+    n_folds : int
+    units : ndarray of shape (n_samples,), or None
         See `FairData.folds`.
     fit : callable
         Takes a problem on a part of the rows and a start, and returns a state of the model and where the fit ended.
-    starts : sequence of Start, optional
+    starts : sequence of Start
         Where the fits with another ``kappa`` ended.
+    shared : SharedRows
+        Keeps the parts of the rows.
     """
-    numbers = np.unique(folds)
-    starts = starts if len(starts) == numbers.size else [None] * numbers.size
-
-    def without(number: int, start: Start | None) -> tuple[Any, Start, list[float]]:
-        """Fit to the rows that are not in a fold, and measure on these."""
-        seen = problem.on(problem.data.part(np.flatnonzero(folds != number)))
-        fingerprint = seen.data.fingerprint
-        known = start if start is not None and start.fingerprint == fingerprint else None
-        state, end = fit(seen, known)
-        scores = seen.scores(state)
-        return state, replace(end, fingerprint=fingerprint), [each.metric(scores) for each in seen.constraints]
-
+    starts = starts if len(starts) == n_folds else [None] * n_folds
     scores, ends, metrics = None, [], []
-    for number, start in zip(numbers, starts, strict=True):
-        state, end, of_seen = without(number, start)
-        ends.append(end)
-        metrics.append(of_seen)
-        unseen = np.flatnonzero(folds == number)
+    splits = shared.each(("folds", n_folds), lambda: _splits(problem.data, n_folds, units))
+    for (unseen, data), start in zip(splits, starts, strict=True):
+        rest = problem.on(data)
+        known = start if start is not None and start.fingerprint == data.fingerprint else None
+        state, end = fit(rest, known)
+        ends.append(replace(end, fingerprint=data.fingerprint))
+        of_seen = rest.scores(state)
+        metrics.append([each.metric(of_seen) for each in rest.constraints])
         found = problem.model.training_scores(state, problem.data.part(unseen))
         if scores is None:  # a score of every row, or one of every class
             scores = np.empty((problem.data.n_samples, *found.shape[1:]))

@@ -16,6 +16,7 @@ from tqdm import tqdm
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators._cross_fitted_gaps import fold_obstacle, for_all_rows, held_out_scores
 from fairconstrained.estimators._standard_errors import standard_errors
+from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.features import beside
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import CrossFittedSpan, Solver, SolverResult
@@ -125,6 +126,8 @@ class TellsNewRows(BoundsNewRows):
 
     new_row_gaps_: dict[str, NewRowGap]
     verbose: int
+    #: Results that depend on the rows alone; of a path, those of all its fits.
+    _shared: SharedRows = SharedRows(keeps=False)
 
     @abstractmethod
     def _solve_part(
@@ -184,7 +187,9 @@ class TellsNewRows(BoundsNewRows):
             return result.model_state, result.start or Start(result.model_state)
 
         with bar:
-            held = held_out_scores(problem, problem.data.folds(n_folds, units), fit, starts)
+            # the rows of a promise for new rows are those of a span, which depends on the bound
+            shared = self._shared if self.promise == "training" else SharedRows(keeps=False)
+            held = held_out_scores(problem, n_folds, units, fit, starts, shared)
         errors = standard_errors(problem.constraints, problem.data, held.scores, units)
         gaps, corrections = {}, {}
         for constraint, seen in zip(problem.constraints, held.seen, strict=True):

@@ -282,14 +282,15 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
 
     def _fitted_scores(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
         """Fit the models, and score every row by those that have not seen it; sets ``models_``."""
-        folds = self._folds(columns)
+        of_groups = self._group_model(columns.X)
+        folds = self._folds(columns, of_groups)
         every = np.arange(columns.y.size)
         fits = [(train, test) for train, test in folds]
         if not self.ensemble:
             fits.append((every, every[:0]))  # the final models
         base = self._base if self._is_prefit else None
         done = Parallel(n_jobs=self.n_jobs, verbose=max(int(self.verbose) - 1, 0))(
-            delayed(fit_and_score)(self.estimator, base, self._group_model(columns.X), columns, train, test)
+            delayed(fit_and_score)(self.estimator, base, of_groups, columns, train, test)
             for train, test in tqdm(fits, desc="models of the folds", leave=False, disable=self.verbose < 1)
         )
         self.models_ = [models for models, _, _ in done][-1 if not self.ensemble else 0 :]
@@ -300,8 +301,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             scores[test], groups[test] = own, own_groups
         return scores, groups
 
-    def _folds(self, columns: Columns) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Numbers of the rows to fit on and to score, each row scored once.
+    def _folds(self, columns: Columns, of_groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Numbers of the rows to fit on and to score, each row scored once; ``of_groups`` estimates groups, or is None.
 
         Raises
         ------
@@ -309,7 +310,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             If rows are scored twice or never, or the rows of a fit lack a class or a group.
         """
         y, targets, every = columns.y, columns.targets, np.arange(columns.y.size)
-        if self._is_prefit and self._group_model(columns.X) is None:
+        if self._is_prefit and of_groups is None:
             return [(every, every)]
         of_classes = classifies(self._base)
         given = 5 if isinstance(self.cv, str) else self.cv
@@ -325,13 +326,15 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
                 f"cv={given!r} leaves out {int((counts == 0).sum())} rows and has {int((counts > 1).sum())} in several "
                 "test parts; every row must be in exactly one, as with KFold."
             )
-        self._check_folds(folds, columns, of_classes)
+        self._check_folds(folds, columns, of_classes, of_groups is not None)
         return folds
 
-    def _check_folds(self, folds: list[tuple[np.ndarray, np.ndarray]], columns: Columns, of_classes: bool) -> None:
+    def _check_folds(
+        self, folds: list[tuple[np.ndarray, np.ndarray]], columns: Columns, of_classes: bool, of_groups: bool
+    ) -> None:
         """Raise ValueError if the rows that models are fitted on lack a class of the target or a group."""
         known = {"classes": columns.y} if of_classes and not self._is_prefit else {}
-        if self._group_model(columns.X) is not None:
+        if of_groups:
             known |= {"groups": columns.targets.cells}
         for number, (train, _) in enumerate(folds, start=1):
             for what, values in known.items():

@@ -18,6 +18,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from fairconstrained.checks.messages import shortened
+from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups
 from fairconstrained.model_selection.cell_folds import cell_folds, cells_of
@@ -41,12 +42,15 @@ class Rows:
         Groups, weights and other arguments of `fit`.
     seen : array-like, DataFrame or sparse matrix of shape (n_samples, n_transformed)
         The rows after the transformers.
+    shared : SharedRows
+        Results that all fits to these rows share.
     """
 
     X: Any
     y: Any
     metadata: Mapping[str, Any] = field(default_factory=dict)
     seen: Any = None
+    shared: SharedRows = field(default_factory=SharedRows)
 
     def groups(self, estimator: Any) -> Groups:
         """The groups as an estimator takes them; a single one if there are none."""
@@ -65,13 +69,13 @@ class Rows:
         ``others`` are the metadata that are transformed as well (`Pipeline.transform_input`).
         """
         if transformers is None:
-            return replace(self, seen=self.X)
+            return replace(self, seen=self.X, shared=SharedRows())
         # The requests of the steps say what they get, as in `Pipeline.fit` with metadata routing.
         with sklearn.config_context(enable_metadata_routing=True):
             consumed = get_routing_for_object(transformers).consumes("fit_transform", self.metadata.keys())
             seen = transformers.fit_transform(self.X, self.y, **{name: self.metadata[name] for name in consumed})
         changed = {name: transformers.transform(self.metadata[name]) for name in others if name in self.metadata}
-        return replace(self, seen=seen, metadata={**self.metadata, **changed})
+        return replace(self, seen=seen, metadata={**self.metadata, **changed}, shared=SharedRows())
 
     def transformed(self, transformers: Pipeline | None) -> Rows:
         """These rows as the last step sees them in prediction."""

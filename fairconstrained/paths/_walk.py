@@ -79,6 +79,8 @@ class Plan:
         model = clone(self.last).set_params(**self.settings(value))
         if is_fold and model.promise == "training":
             model.set_params(new_row_folds=None)  # the held-out rows tell
+        if self.sets_bound:  # another parameter may change how rows are taken
+            model._shared = rows.shared
         if not self.warm or previous is None:
             return model.fit(rows.seen, rows.y, **rows.metadata)
         own = model.warm_start

@@ -90,6 +90,9 @@ class SolverResult:
         Other states of the model whose scores may be worth rescaling into the bounds.
     aux : ndarray of shape (n_aux,), or None
         Auxiliary variables of the problem there; None: those that suit the scores, see `Problem.start`.
+    is_stationary : bool
+        Whether no small change of the parameters within the bounds improves the objective much, another multiple or
+        shift of the scores included.
     duality_gap : float or None
         Objective less a lower bound on its least value under the bounds, at least 0; None where there is no such bound.
     """
@@ -107,6 +110,7 @@ class SolverResult:
     message: str = ""
     candidates: tuple[Any, ...] = ()
     aux: np.ndarray | None = None
+    is_stationary: bool = False
     duality_gap: float | None = None
 
 

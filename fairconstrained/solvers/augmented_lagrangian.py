@@ -18,6 +18,7 @@ from fairconstrained.solvers._base import Callback, SolverResult
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver, Loop
 from fairconstrained.solvers.method import Method
+from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic, varies_smoothly
 
 __all__ = ["AugmentedLagrangian"]
 
@@ -64,11 +65,13 @@ class AugmentedLagrangian(IterativeSolver):
     With many rows, the problem is first solved on a sample of a quarter of them, which is solved in the same way, down
     to ``coarse_rows``; the run on all rows then starts from the solution and its multipliers.
 
-    A warm start from another ``kappa`` takes over the multipliers as well. For metrics that count rows at thresholds it
-    starts from the state of the last run with the widest surrogate, and narrows the surrogate in two steps: a narrow
-    surrogate has many local optima, and the last one need not be near the best one for this ``kappa``. For other
-    metrics it starts where the line through the last two solutions reaches ``kappa``, and searches for feasible points
-    on the lines from the last solution to its iterates.
+    A warm start from another ``kappa`` takes over the multipliers as well. For metrics that count rows at fixed
+    thresholds, or at levels among few rows, it starts from the state of the last run with the widest surrogate, and
+    narrows the surrogate in two steps: a narrow surrogate has many local optima, and the last one need not be near the
+    best one for this ``kappa``. For other metrics it starts where the line through the last two solutions reaches
+    ``kappa``, and searches for feasible points on the lines from the last solution to its iterates. Where nothing is
+    counted, as in gaps between AUCs or means, the objective is convex and its Hessian is cheap, two or three steps of
+    `SequentialQuadratic` take the place of the outer iterations.
 
     If the objective counts errors and the model can shift the scores of every group separately, the run begins with an
     exact search over the groups' thresholds on the scores of the logistic loss; the iterations are for all other cases.
@@ -116,8 +119,11 @@ class AugmentedLagrangian(IterativeSolver):
 
     @override
     def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
-        params = problem.parametric.init(rng) if start is None else start.model_state
-        return OuterIterations(self, problem, None if start is None else start.on(problem.data), params, rng)
+        known = None if start is None else start.on(problem.data)
+        if known is not None and known.components and varies_smoothly(problem):
+            return SequentialQuadratic(tol=self.tol).first_method(problem, known, rng)
+        params = problem.parametric.init(rng) if known is None else known.model_state
+        return OuterIterations(self, problem, known, params, rng)
 
     @override
     def solve(

@@ -124,7 +124,8 @@ class CrossFitted(Solver):
             counts = {"n_iter": n_iter, "n_evaluations": n_evaluations}
             recorder.add(**counts, objective=objective, **measured.values, excess=measured.excess)
             if measured.excess <= 0 and not found.status.is_infeasible:
-                known = _Known(span.models, self.n_folds, near)
+                origin = None if known is None or known.start is None else known.start.model_state
+                known = _Known(span.models, self.n_folds, None if near is None else replace(near, previous=origin))
                 return replace(
                     found,
                     model_state=params,
@@ -180,6 +181,8 @@ class CrossFitted(Solver):
 
 def _completed(problem: Problem, found: SolverResult) -> SolverResult:
     """The result with the best shift and multiple of its scores, which may settle what rounding of counts has not."""
+    if found.is_stationary:
+        return found
     finished = problem.finish(found.model_state)
     state = best_rescaled(problem, [finished, *found.candidates])
     scores, status = problem.scores(state), found.status

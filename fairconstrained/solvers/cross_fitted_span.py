@@ -22,6 +22,7 @@ from fairconstrained.solvers._directions import (
     obstacle_to_linear_scores,
     pulled_back,
 )
+from fairconstrained.solvers._of_data import LastOfData
 from fairconstrained.solvers.span import smooth_without_constraints, unconstrained_of_parts
 from fairconstrained.views import Stochastic
 
@@ -29,6 +30,8 @@ __all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]
 
 #: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
 _MOST, _RANK = 6, 1e-2
+#: Columns and cross-fitted features of the models.
+_SPANNED = LastOfData()
 #: End of the names of bounds that are those of the training rows.
 _SEEN = " of training rows"
 
@@ -109,19 +112,10 @@ class CrossFittedSpan:
         known : CrossFittedModels, optional
             Models of the same rows and folds under another bound.
         """
-        model, data = _linear(problem), problem.data
         models = known or _cross_fitted(problem, folds, rng)
-        # there may be fewer features than directions
-        inverses = [np.linalg.pinv(np.linalg.qr(whole[: data.n_features])[1]) for whole in models.whole]
-        columns, *of_folds = (
-            [own @ inverse for own, inverse in zip(each, inverses, strict=True)]
-            for each in (models.whole, *models.by_fold)
-        )
-        features = np.empty((data.n_samples, columns[0].shape[1]))
-        for unseen, own in zip(_by_fold(folds), of_folds, strict=True):
-            features[unseen] = model.column_scores(own, data.at(unseen))
-        reduced = replace(problem, data=replace(data, X=features), model=model.with_features(features.shape[1]))
-        return cls(reduced, features, columns, models)
+        columns, features = _SPANNED.get(problem.data, (models,), lambda: _spanned(problem, folds, models))
+        data, model = replace(problem.data, X=features), _linear(problem).with_features(features.shape[1])
+        return cls(replace(problem, data=data, model=model), features, columns, models)
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
@@ -233,6 +227,20 @@ def _directions(
         table, slope = (reduce(np.add, every[:number] + every[number + 1 :]) for every in (tables, gradients))
         found.append(_coefficients(model, Curvature.of(model, table), slope @ combined))
     return _coefficients(model, curvature, gradient @ combined), found
+
+
+def _spanned(problem: Problem, folds: np.ndarray, models: CrossFittedModels) -> tuple[list[np.ndarray], np.ndarray]:
+    """The models of all rows in orthonormal columns, and the cross-fitted features."""
+    model, data = _linear(problem), problem.data
+    # there may be fewer features than directions
+    inverses = [np.linalg.pinv(np.linalg.qr(whole[: data.n_features])[1]) for whole in models.whole]
+    columns, *of_folds = (
+        [own @ inverse for own, inverse in zip(each, inverses, strict=True)] for each in (models.whole, *models.by_fold)
+    )
+    features = np.empty((data.n_samples, columns[0].shape[1]))
+    for unseen, own in zip(_by_fold(folds), of_folds, strict=True):
+        features[unseen] = model.column_scores(own, data.at(unseen))
+    return columns, features
 
 
 def _columns(matrix: np.ndarray) -> list[torch.Tensor]:

@@ -15,14 +15,17 @@ from typing_extensions import override
 from fairconstrained.models import LinearModel
 from fairconstrained.points import Point, largest_violation, objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
+from fairconstrained.solvers._augmented.warm_start import start_after
 from fairconstrained.solvers._base import SolverResult, named_multipliers
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver, ended
 from fairconstrained.solvers.method import Incumbent, Method
 from fairconstrained.solvers.source import Source
 from fairconstrained.terms import Measured
 
-__all__ = ["SequentialQuadratic"]
+__all__ = ["SequentialQuadratic", "varies_smoothly"]
 
 #: Coefficients up to which the Hessian is cheap beside what is done for every row.
 _MOST_PARAMS = 80
@@ -37,6 +40,8 @@ _PROMISE, _FREE = 0.2, 1e-9
 _KEPT, _LEFT = 0.1, 0.5
 #: Violation that need not be halved: it is about the rounding of counts.
 _SMALL = 1e-3
+#: Violation up to which a step undoes twice as much.
+_REST = 1e-4
 #: Lengths of a step that are tried.
 _LENGTHS = 0.5 ** np.arange(4)
 #: Weight of the violation in the merit function: above the sum of the multipliers, and what is kept of the last one.
@@ -45,6 +50,8 @@ _ABOVE, _MEMORY = 1.2, 0.7
 _ROOM = 0.01
 #: Ridge of the Hessian relative to its mean diagonal.
 _RIDGE = 1e-9
+#: Change of the objective, as a fraction, up to which its Hessian serves again.
+_BENT = 2e-3
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,14 @@ class SequentialQuadratic(IterativeSolver):
     place of the step at the threshold, shifted so that both are equal at w. The slack s makes every program solvable.
     The step is halved until the merit function :math:`f + \mu \max_j (\tilde c_j)_+`, with :math:`\mu` above the sum of
     the multipliers, becomes smaller, or the violation halves. The kernel keeps its width: few coefficients need not
-    see single rows, and the values are those counted anyway. The run ends where a step promises too little, or where
-    ``patience`` steps have not improved the merit as counted.
+    see single rows, and the values are those counted anyway. Within the bounds, the run ends where a step promises too
+    little, or was a whole one that promised less than ``tol``; it also ends where ``patience`` steps have not improved
+    the merit as counted. The Hessian serves for several steps where the objective changes little.
 
-    It begins at the unconstrained optimum, which Newton steps find. The method of `AugmentedLagrangian` needs some ten
-    times as many evaluations for objectives that are as good.
+    It begins at the unconstrained optimum, which Newton steps find; from the solution for another ``kappa`` at that, or
+    where the line through the last two solutions reaches the bounds. The method of `AugmentedLagrangian` needs some ten
+    times as many evaluations for objectives that are as good, and leaves its steps to this one along a path of bounds
+    that count no rows.
 
     Takes linear scores of at most 80 coefficients, and bounds on counted rows without auxiliary variables.
 
@@ -111,7 +121,26 @@ class SequentialQuadratic(IterativeSolver):
 
     @override
     def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
-        return _Steps(self, problem.fair_start(start, rng), is_free=start is None)
+        if start is None:
+            return _Steps(self, problem.fair_start(None, rng), is_free=True)
+        return _Steps(self, problem.start(_predicted(problem, start)), origin=start.model_state)
+
+
+def varies_smoothly(problem: Problem) -> bool:
+    """Whether steps lead from one solution to another nearby: bounds that count no rows, and a convex objective."""
+    return not any(c.n_aux or c.counts_rows for c in problem.constraints) and has_convex_hessian(problem)
+
+
+def _predicted(problem: Problem, start: Start) -> np.ndarray:
+    """Parameters where the line through the last two solutions of a path reaches the bounds, if there are two."""
+    if start.previous is None:
+        return start.model_state
+
+    def measured(params: np.ndarray) -> Iterate:
+        return Iterate(params, np.nan, problem.measured(problem.scores(params)), None)
+
+    found = extrapolated(measured(start.previous), measured(start.model_state))
+    return start.model_state if found is None else found
 
 
 class _Program(NamedTuple):
@@ -132,14 +161,10 @@ class _Program(NamedTuple):
     slopes: np.ndarray
 
     @classmethod
-    def at(cls, point: Point, problem: Problem, rows: np.ndarray) -> _Program:
-        """The program of some components, by their numbers, at a point of the problem."""
-        model, units = cast(LinearModel, problem.model), np.eye(point.constraints.size)
-        curvature = problem.objective.curvature(torch.from_numpy(point.scores)).numpy()
-        hessian = model.curvature(problem.data, curvature)
-        diagonal = hessian.diagonal() + model.penalty(np.ones(model.n_params))[1]
-        hessian[np.diag_indices(model.n_params)] = diagonal + _RIDGE * diagonal.mean()
-        slopes = np.reshape([point.gradient(0.0, units[row]) for row in rows], (rows.size, model.n_params))
+    def at(cls, point: Point, hessian: np.ndarray, rows: np.ndarray) -> _Program:
+        """The program of some components, by their numbers, at a point of the problem with a Hessian near to it."""
+        units = np.eye(point.constraints.size)
+        slopes = np.reshape([point.gradient(0.0, units[row]) for row in rows], (rows.size, len(hessian)))
         return cls(objective_gradient(point), hessian, point.constraints[rows], slopes)
 
     def solved(self) -> tuple[np.ndarray, np.ndarray]:
@@ -174,6 +199,15 @@ class _Program(NamedTuple):
         )
 
 
+def _hessian(problem: Problem, scores: np.ndarray) -> np.ndarray:
+    """Hessian of the objective with its penalty at some scores; ndarray of shape (n_params, n_params)."""
+    model = cast(LinearModel, problem.model)
+    hessian = model.curvature(problem.data, problem.objective.curvature(torch.from_numpy(scores)).numpy())
+    diagonal = hessian.diagonal() + model.penalty(np.ones(model.n_params))[1]
+    hessian[np.diag_indices(model.n_params)] = diagonal + _RIDGE * diagonal.mean()
+    return hessian
+
+
 class _Steps(Method):
     """The steps of `SequentialQuadratic`; ``is_free`` begins with those of the unconstrained problem."""
 
@@ -182,8 +216,11 @@ class _Steps(Method):
     #: The problem with the surrogates of the last step.
     _near: Problem
 
-    def __init__(self, options: SequentialQuadratic, z: np.ndarray, is_free: bool = False) -> None:
+    def __init__(
+        self, options: SequentialQuadratic, z: np.ndarray, is_free: bool = False, origin: np.ndarray | None = None
+    ) -> None:
         super().__init__(options, z)
+        self._origin = origin
         self._is_free, self._is_settled, self._is_stuck, self._weight = is_free, False, False, 0.0
         self._best = Incumbent()
         # iterates outside of the bounds, with their objective and violation
@@ -192,6 +229,13 @@ class _Steps(Method):
         self._reached: tuple[float, float] | None = None
         self._waited = 0
         self._named: dict[str, float] | None = None
+        # of the best iterate, the distance from its nearest bound
+        self._room = 0.0
+        # of the last one, its excess, and whether the step to it was whole and promised little
+        self._excess, self._is_short = -np.inf, False
+        # the Hessian, and the objective where it was taken
+        self._hessian: np.ndarray | None = None
+        self._bent_at = np.inf
 
     @override
     def begin(self, source: Source, problem: Problem) -> None:
@@ -204,7 +248,7 @@ class _Steps(Method):
         self._near = problem
         if self._is_free or not problem.constraints:
             self._multipliers = np.zeros(len(problem.component_names))
-        self._is_settled = self._is_settled and not problem.constraints
+        self._is_settled, self._is_short = self._is_settled and not problem.constraints, False
 
     @override
     def step(self, source: Source, problem: Problem) -> None:
@@ -214,9 +258,16 @@ class _Steps(Method):
         view = FullBatchView(self._near)
         here = view.at(self.z)
         rows = np.argsort(-here.constraints, kind="stable")[:_MOST_COMPONENTS]
-        program = _Program.at(here, self._near, rows)
+        if self._hessian is None or abs(here.objective - self._bent_at) > _BENT * abs(here.objective):
+            self._hessian, self._bent_at = _hessian(problem, scores), here.objective
+        program = _Program.at(here, self._hessian, rows)
         try:
             step, multipliers = program.solved()
+            slack = float(multipliers.sum()) / _ELASTIC
+            if slack <= _SMALL:  # the bounds are within reach: ask for no slack
+                if not any(c.counts_rows for c in constraints):  # nor for a rest of what curvature adds
+                    slack += min(largest_violation(program.values), _REST)
+                step, multipliers = program._replace(values=program.values + slack).solved()
         except RuntimeError:  # the status says that the run has not settled
             self._is_stuck = True
             return
@@ -227,7 +278,7 @@ class _Steps(Method):
         self._weight = max(_ABOVE * float(multipliers.sum()), _MEMORY * self._weight)
         gain = program.gain(step, self._weight)
         least = _PROMISE * self._options.tol if constraints else _FREE
-        self._is_settled = gain <= least * abs(here.objective)
+        self._is_settled, self._is_short = self._excess <= 0 and gain <= least * abs(here.objective), False
         if not self._is_settled:
             self._move(view, here, step, gain)
         source.count(view.n_evaluations * problem.data.n_samples)
@@ -244,6 +295,8 @@ class _Steps(Method):
             is_better = self._merit(there.objective, violation) <= merit - _KEPT * length * gain
             if is_better or (before > _SMALL and violation <= _LEFT * before):
                 break
+        # what a whole step leaves is much smaller than what it promised
+        self._is_short = is_better and length == 1 and gain <= self._options.tol * abs(here.objective)
         self.z, self._point = z, there
 
     def _merit(self, objective: float, violation: float) -> float:
@@ -260,8 +313,13 @@ class _Steps(Method):
 
     @override
     def observe(self, point: Point, measured: Measured) -> None:
+        self._excess, multipliers = measured.excess, self._multipliers
+        room = -float(measured.violations.max()) if measured.violations.size else 0.0
         if self._best.offer(self.z, point.objective, measured.excess):
-            self._named = named_multipliers(self._near.component_names, self._multipliers)
+            self._named = named_multipliers(self._near.component_names, multipliers)
+            self._room = room
+        if self._is_short and multipliers is not None and self._excess <= 0:
+            self._is_settled = room * float(multipliers.sum()) <= self._options.tol * abs(point.objective)
         now = (point.objective, largest_violation(measured.violations))
         if self._reached is None or self._merit(*now) < self._merit(*self._reached) - self._options.tol * abs(now[0]):
             self._reached, self._waited = now, 0
@@ -278,17 +336,23 @@ class _Steps(Method):
     def named_multipliers(self, names: Sequence[str]) -> dict[str, float] | None:
         return self._named
 
-    @property
-    def _leaves_room(self) -> bool:
-        """Whether the best iterate is so far within its bounds that their multipliers promise much of the objective."""
-        promised = -self._best.excess * sum((self._named or {}).values())
-        return bool(promised > _ROOM * abs(self._best.objective))
+    def _leaves(self, share: float) -> bool:
+        """Whether the multipliers promise that share of the objective for the room that the best iterate has."""
+        promised = self._room * sum((self._named or {}).values())
+        return bool(promised > share * abs(self._best.objective))
 
     @override
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
-        result = ended(result, self.finished and not self._is_stuck and not self._leaves_room)
-        n_iter = max(result.n_iter, 1)
-        return replace(result, n_iter=n_iter, candidates=self._promising(), start=Start(result.model_state))
+        is_over = self.finished and not self._is_stuck and not self._leaves(_ROOM)
+        result, known = ended(result, is_over), self._multipliers
+        start = Start(result.model_state) if known is None else start_after(problem, result.model_state, known)
+        return replace(
+            result,
+            n_iter=max(result.n_iter, 1),
+            candidates=self._promising(),
+            start=replace(start, previous=self._origin),
+            is_stationary=is_over and self._best.z is self.z and not self._leaves(self._options.tol),
+        )
 
     def _promising(self) -> tuple[np.ndarray, ...]:
         """The iterate outside of the bounds that another scale of its scores may make the best one, if any may."""

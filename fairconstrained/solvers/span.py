@@ -28,6 +28,7 @@ from fairconstrained.solvers._directions import (
 )
 from fairconstrained.solvers._linear_losses import LinearLosses, has_linear_losses
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
+from fairconstrained.solvers._of_data import LastOfData
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.smooth import minimise, minimise_values
@@ -42,6 +43,8 @@ _GTOL, _GAIN, _FREE_ITER = 1e-3, 1e-6, 2000
 _RANK, _KEPT_RANK = 1e-3, 1e-9
 #: Numbers of features between which it suits: with fewer, there is nothing to choose.
 _FEW, _MANY = 8, 1000
+#: Curvatures at the unconstrained models.
+_CURVATURES = LastOfData()
 
 
 @dataclass(frozen=True)
@@ -317,10 +320,15 @@ class _Directions:
     def __init__(self, problem: Problem, free: np.ndarray, most: int, rng: np.random.Generator) -> None:
         self._problem, self._free, self._most = problem, free, most
         self._model = cast(LinearModel, problem.model)
-        scores = torch.from_numpy(problem.scores(free))
-        by_row = smooth_without_constraints(problem).objective.curvature(scores).numpy()
-        self._curvature = Curvature.at(self._model, problem.data, by_row, rng)
-        self.n_evaluations = 1
+        self.n_evaluations = 0
+        self._curvature = _CURVATURES.get(problem.data, (free,), lambda: self._curvature_at_free(rng))
+
+    def _curvature_at_free(self, rng: np.random.Generator) -> Curvature:
+        """The curvature at the unconstrained model."""
+        self.n_evaluations += 1
+        scores = torch.from_numpy(self._problem.scores(self._free))
+        by_row = smooth_without_constraints(self._problem).objective.curvature(scores).numpy()
+        return Curvature.at(self._model, self._problem.data, by_row, rng)
 
     def basis(self, start: Start | None) -> _Basis:
         """Basis of the span at a start, which keeps all models of the start; at the unconstrained model for None."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.constraints import AUCGap, DemographicParity, RateGap, StatisticalParity
 from fairconstrained.problem import Start
 from fairconstrained.solvers import make_solver
 from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
@@ -60,3 +60,20 @@ def test_along_a_path_the_exact_gap_is_kept_and_runs_are_cheaper(parity_problem,
         warm.append(result.n_evaluations)
         cold.append(reference.n_evaluations)
     assert sum(warm[1:]) < sum(cold[1:])
+
+
+@pytest.mark.parametrize("bound", [AUCGap, lambda kappa: RateGap(kappa, rate="sigmoid")])
+def test_bounds_that_count_no_rows_are_followed_in_a_few_newton_steps(make_data, make_problem, bound):
+    data, start = make_data(counts=(300, 400), shift=0.4), None
+    for kappa in (0.1, 0.06, 0.04):
+        problem = make_problem(data, bound(kappa).bind(data), alpha=0.01)
+        solver = make_solver("augmented_lagrangian", {}, problem)
+        result = solver.solve(problem, start, np.random.default_rng(0))
+        if start is not None:
+            cold = solver.solve(problem, None, np.random.default_rng(0))
+            assert (result.status, result.is_stationary) == ("optimal", True)
+            assert problem.measured(problem.scores(result.model_state)).excess <= 0
+            assert result.objective == pytest.approx(cold.objective, rel=2e-3)
+            assert sum(result.multipliers.values()) == pytest.approx(sum(cold.multipliers.values()), rel=0.2)
+            assert result.n_evaluations < cold.n_evaluations / 3
+        start = result.start

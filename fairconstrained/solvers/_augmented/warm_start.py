@@ -9,6 +9,7 @@ import numpy as np
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
 from fairconstrained.solvers._augmented.run import Run
 
@@ -32,7 +33,8 @@ def follow(run: Run, start: Start) -> None:
     """Go on along the path of solutions, where a run for another ``kappa`` ended."""
     constraints = run.lagrangian.problem.constraints
     was_free = start.multipliers and not any(multipliers.any() for multipliers in start.multipliers)
-    if any(c.counts_rows for c in constraints) and (was_free or isinstance(start.solver_state, Start)):
+    counts = any(c.counts_rows for c in constraints) and not Curvatures.suits(run.lagrangian.problem)
+    if counts and (was_free or isinstance(start.solver_state, Start)):
         _narrow_anew(run, start)
         return
     _adopt(run, without_idle_components(start, constraints))

@@ -1,0 +1,39 @@
+"""`SharedRows`: what fits to the same rows compute once, whatever they bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+__all__ = ["SharedRows"]
+
+
+class SharedRows:
+    """Results that depend on the rows of a fit alone: checked rows in the order of the data, and parts of them.
+
+    Every fit asks such an object for them. The fits of a path have one together, which keeps them; that of a single fit
+    keeps nothing, so that a part is there only as long as it is needed.
+
+    Parameters
+    ----------
+    keeps : bool, default=True
+    """
+
+    def __init__(self, keeps: bool = True) -> None:
+        self._keeps = keeps
+        self._known: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """The result that is kept under a key, computed where there is none."""
+        if not self._keeps:
+            return compute()
+        if key not in self._known:
+            self._known[key] = compute()
+        return self._known[key]
+
+    def each(self, key: Hashable, compute: Callable[[], Iterable[Any]]) -> Iterable[Any]:
+        """The results that are kept under a key; one after the other where nothing is kept."""
+        return self.once(key, lambda: tuple(compute())) if self._keeps else compute()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SharedRows, (self._keeps,)  # another process computes its own

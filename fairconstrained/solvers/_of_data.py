@@ -1,0 +1,28 @@
+"""The last result of a computation on every data set, for runs on the same data under other bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from fairconstrained.data import FairData
+
+__all__ = ["LastOfData"]
+
+
+class LastOfData:
+    """Results that are kept for as long as the data are there; the fits of a path have the same data.
+
+    One for every data set is enough, as a path asks for the same again and again.
+    """
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[FairData, tuple[tuple[Any, ...], Any]] = WeakKeyDictionary()
+
+    def get(self, data: FairData, needs: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
+        """The result for the same objects ``needs``, the very ones, as the last time on these data; else a new one."""
+        last = self._known.get(data)
+        if last is None or len(last[0]) != len(needs) or any(a is not b for a, b in zip(last[0], needs, strict=True)):
+            last = self._known[data] = needs, compute()
+        return last[1]
