@@ -70,8 +70,9 @@ class AugmentedLagrangian(IterativeSolver):
     narrows the surrogate in two steps: a narrow surrogate has many local optima, and the last one need not be near the
     best one for this ``kappa``. For other metrics it starts where the line through the last two solutions reaches
     ``kappa``, and searches for feasible points on the lines from the last solution to its iterates. Where nothing is
-    counted, as in gaps between AUCs or means, the objective is convex and its Hessian is cheap, two or three steps of
-    `SequentialQuadratic` take the place of the outer iterations.
+    counted, as in gaps between AUCs or means, the objective is convex and its Hessian is cheap, and there are 2,000
+    rows or more, it takes steps of `SequentialQuadratic`: mostly two or three are enough, and where they do not settle,
+    outer iterations follow.
 
     If the objective counts errors and the model can shift the scores of every group separately, the run begins with an
     exact search over the groups' thresholds on the scores of the logistic loss; the iterations are for all other cases.
@@ -120,8 +121,6 @@ class AugmentedLagrangian(IterativeSolver):
     @override
     def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
         known = None if start is None else start.on(problem.data)
-        if known is not None and known.components and varies_smoothly(problem):
-            return SequentialQuadratic(tol=self.tol).first_method(problem, known, rng)
         params = problem.parametric.init(rng) if known is None else known.model_state
         return OuterIterations(self, problem, known, params, rng)
 
@@ -137,32 +136,58 @@ class AugmentedLagrangian(IterativeSolver):
         has_many = n_samples > _MANY * self.coarse_rows and problem.works_on_other_rows
         if start is None and has_many and not searches_first(problem):
             return self._solve_on_fewer_first(self.prepared(problem), random_state, callback)
+        known = None if start is None or self.known_state(problem, start) is not None else start.on(problem.data)
+        if known is not None and known.components and varies_smoothly(problem):
+            return self._follow(self.prepared(problem), known, random_state, callback)
         return super().solve(problem, start, random_state, callback)
+
+    def _follow(
+        self, problem: Problem, start: Start, rng: np.random.Generator, callback: Callback | None
+    ) -> SolverResult:
+        """Take Newton steps from the solution for another ``kappa``, and iterations where these do not settle."""
+        begin, watch = time.perf_counter(), _Watch(callback)
+        steps = SequentialQuadratic(tol=self.tol, verbose=self.verbose)
+        steps = replace(steps, max_time=self.max_time, keep_on_interrupt=self.keep_on_interrupt)
+        found = Loop(steps, problem, start, rng, watch).run()
+        if found.is_stationary or watch.has_ended or found.message:
+            return found
+        method = OuterIterations(self, problem, start, start.model_state, rng)
+        method.n_rows = found.n_evaluations * problem.data.n_samples
+        return Loop(self._within_time(begin), problem, start, rng, callback, method).run()
+
+    def _within_time(self, begin: float) -> AugmentedLagrangian:
+        """Return this solver with the time that is left since ``begin``."""
+        spent = time.perf_counter() - begin
+        return replace(self, max_time=None if self.max_time is None else max(self.max_time - spent, 0.0))
 
     def _solve_on_fewer_first(
         self, problem: Problem, rng: np.random.Generator, callback: Callback | None
     ) -> SolverResult:
         """Go on from the solution on a quarter of the rows, with its multipliers."""
-        data, begin, is_stopped = problem.data, time.perf_counter(), False
-
-        def watched(record: Mapping[str, Any]) -> None:
-            nonlocal is_stopped
-            try:
-                if callback is not None:
-                    callback(record)
-            except StopTraining:
-                is_stopped = True
-                raise
-
+        data, begin, watch = problem.data, time.perf_counter(), _Watch(callback)
         fewer = problem.on(data.thinned(rng, max(self.coarse_rows, data.n_samples // 4)))
-        coarse = self.solve(fewer, None, rng, watched)
+        coarse = self.solve(fewer, None, rng, watch)
         n_rows = coarse.n_evaluations * fewer.data.n_samples
         del fewer  # a copy of a quarter of the rows
         assert coarse.start is not None  # every run of this solver can be gone on from
         method = OuterIterations(self, problem, coarse.start, coarse.start.model_state, rng, is_followed=False)
         method.n_rows = n_rows
-        spent = time.perf_counter() - begin
-        left = None if self.max_time is None else max(self.max_time - spent, 0.0)
-        # A callback that has ended the training on fewer rows is not asked again.
-        rest = replace(self, max_time=0.0 if is_stopped else left)
-        return Loop(rest, problem, coarse.start, rng, None if is_stopped else callback, method).run()
+        rest = self._within_time(begin)
+        if watch.has_ended:  # a callback that has ended the training on fewer rows is not asked again
+            rest, callback = replace(self, max_time=0.0), None
+        return Loop(rest, problem, coarse.start, rng, callback, method).run()
+
+
+class _Watch:
+    """A callback that remembers whether it has ended the training."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self._callback, self.has_ended = callback, False
+
+    def __call__(self, record: Mapping[str, Any]) -> None:
+        try:
+            if self._callback is not None:
+                self._callback(record)
+        except StopTraining:
+            self.has_ended = True
+            raise

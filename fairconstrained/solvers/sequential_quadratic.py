@@ -50,6 +50,8 @@ _ABOVE, _MEMORY = 1.2, 0.7
 _ROOM = 0.01
 #: Ridge of the Hessian relative to its mean diagonal.
 _RIDGE = 1e-9
+#: Rows from which on the steps follow one optimum.
+_MANY_ROWS = 2_000
 #: Change of the objective, as a fraction, up to which its Hessian serves again.
 _BENT = 2e-3
 
@@ -127,8 +129,13 @@ class SequentialQuadratic(IterativeSolver):
 
 
 def varies_smoothly(problem: Problem) -> bool:
-    """Whether steps lead from one solution to another nearby: bounds that count no rows, and a convex objective."""
-    return not any(c.n_aux or c.counts_rows for c in problem.constraints) and has_convex_hessian(problem)
+    """Whether steps lead from a solution to one nearby: bounds that count no rows, and a convex objective.
+
+    Among few rows, there are other optima nearby.
+    """
+    if any(c.n_aux or c.counts_rows for c in problem.constraints):
+        return False
+    return problem.data.n_samples >= _MANY_ROWS and has_convex_hessian(problem)
 
 
 def _predicted(problem: Problem, start: Start) -> np.ndarray:

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from fairconstrained.constraints import AUCGap, DemographicParity, RateGap, StatisticalParity
+from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Start
 from fairconstrained.solvers import make_solver
 from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
 from fairconstrained.solvers._augmented.warm_start import without_idle_components
+from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.terms import Measured
 
 
@@ -64,7 +66,7 @@ def test_along_a_path_the_exact_gap_is_kept_and_runs_are_cheaper(parity_problem,
 
 @pytest.mark.parametrize("bound", [AUCGap, lambda kappa: RateGap(kappa, rate="sigmoid")])
 def test_bounds_that_count_no_rows_are_followed_in_a_few_newton_steps(make_data, make_problem, bound):
-    data, start = make_data(counts=(300, 400), shift=0.4), None
+    data, start = make_data(counts=(900, 1200), shift=0.4), None
     for kappa in (0.1, 0.06, 0.04):
         problem = make_problem(data, bound(kappa).bind(data), alpha=0.01)
         solver = make_solver("augmented_lagrangian", {}, problem)
@@ -77,3 +79,31 @@ def test_bounds_that_count_no_rows_are_followed_in_a_few_newton_steps(make_data,
             assert sum(result.multipliers.values()) == pytest.approx(sum(cold.multipliers.values()), rel=0.2)
             assert result.n_evaluations < cold.n_evaluations / 3
         start = result.start
+
+
+def test_where_newton_steps_do_not_settle_iterations_follow(make_data, make_problem, monkeypatch):
+    data = make_data(counts=(900, 1200), shift=0.4)
+    loose, tight = (make_problem(data, AUCGap(kappa).bind(data), alpha=0.01) for kappa in (0.1, 0.02))
+    solver = make_solver("augmented_lagrangian", {}, tight)
+    start = solver.solve(loose, None, np.random.default_rng(0)).start
+    seen = []
+
+    def watch(record):
+        seen.append(record["n_iter"])
+        if len(seen) == 2:
+            raise StopTraining
+
+    monkeypatch.setattr(SequentialQuadratic, "n_epochs", lambda self, problem: 1)
+    result, cold = (solver.solve(tight, begin, np.random.default_rng(0)) for begin in (start, None))
+    assert (result.status, result.is_stationary) == ("optimal", False)
+    assert result.objective == pytest.approx(cold.objective, rel=2e-3)
+    solver.solve(tight, start, np.random.default_rng(0), watch)
+    assert len(seen) == 2
+
+
+def test_among_few_rows_the_outer_iterations_follow_a_path(make_data, make_problem):
+    data = make_data(counts=(90, 120), shift=0.4)
+    loose, tight = (make_problem(data, AUCGap(kappa).bind(data), alpha=0.01) for kappa in (0.1, 0.05))
+    solver = make_solver("augmented_lagrangian", {}, tight)
+    start = solver.solve(loose, None, np.random.default_rng(0)).start
+    assert not solver.solve(tight, start, np.random.default_rng(0)).is_stationary
