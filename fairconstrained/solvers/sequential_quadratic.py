@@ -271,9 +271,9 @@ class _Steps(Method):
         try:
             step, multipliers = program.solved()
             slack = float(multipliers.sum()) / _ELASTIC
-            if slack <= _SMALL:  # the bounds are within reach: ask for no slack
-                if not any(c.counts_rows for c in constraints):  # nor for a rest of what curvature adds
-                    slack += min(largest_violation(program.values), _REST)
+            # means within reach: ask for no slack, nor for a rest of what curvature adds
+            if slack <= _SMALL and not any(c.counts_rows for c in constraints):
+                slack += min(largest_violation(program.values), _REST)
                 step, multipliers = program._replace(values=program.values + slack).solved()
         except RuntimeError:  # the status says that the run has not settled
             self._is_stuck = True
@@ -350,7 +350,7 @@ class _Steps(Method):
 
     @override
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
-        is_over = self.finished and not self._is_stuck and not self._leaves(_ROOM)
+        is_over = self.finished and self._best.is_feasible and not self._is_stuck and not self._leaves(_ROOM)
         result, known = ended(result, is_over), self._multipliers
         start = Start(result.model_state) if known is None else start_after(problem, result.model_state, known)
         return replace(
