@@ -261,8 +261,10 @@ def _by_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
     """Order texts by the numbers they begin with, as ages "25-40" before "100+"; other columns stay as they are."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column  # has an order of its own
+    if pd.api.types.infer_dtype(column, skipna=False) != "string":
+        return column
     values = column.unique().tolist()
-    if not all(isinstance(value, str) for value in values) or not any(map(_NUMBER.match, values)):
+    if not any(map(_NUMBER.match, values)):
         return column
     return column.astype(pd.CategoricalDtype(sorted(values, key=_place)))
 

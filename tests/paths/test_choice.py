@@ -254,7 +254,7 @@ def test_auc(classes):
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("named", [True, False], ids=["named", "generic"])
 def test_in_a_pipeline_and_a_search(classes, named):
-    choice = {"bound": 0.3, "kappas": [0.2], "cv": 2}
+    choice = {"bound": 0.4, "kappas": [0.2], "cv": 2}
     inner = (
         PartialParityClassifierCV(constraint=[("rate", RateGap())], group_interactions=True, **choice)
         if named
@@ -263,7 +263,7 @@ def test_in_a_pipeline_and_a_search(classes, named):
     step = type(inner).__name__.lower()
     search = GridSearchCV(
         make_pipeline(StandardScaler(), inner),
-        {f"{step}__bound": [0.3]},
+        {f"{step}__bound": [0.4]},
         scoring={"accuracy": get_fairness_scorer("accuracy")},
         refit="accuracy",
         cv=2,

@@ -73,7 +73,7 @@ def test_a_fit_that_was_cut_off_ends_with_the_same_model(name, tmp_path):
         model, n_resumed = fitted(estimator)
     np.testing.assert_array_equal(model.decision_function(X), whole.decision_function(X))
     assert model.constraint_values_ == whole.constraint_values_
-    assert n_resumed < 0.9 * n
+    assert n_resumed < 0.95 * n  # what comes before and after the iterations is done again
     assert not path.exists()
 
 
