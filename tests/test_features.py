@@ -104,7 +104,7 @@ def test_a_fit_is_that_of_a_float64_copy(model, numbers, layout):
     one, other = (np.copy(model.fit(A, y, sensitive_features=groups).decision_function(A, **given)) for A in (X, copy))
     np.testing.assert_array_equal(one, other)  # all rows are in one block, so that even rounding is the same
     assert X.dtype == numbers
-    assert model.status_ == "optimal"
+    assert model.status_ in ("optimal", "completed")
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
