@@ -246,7 +246,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     def _completed(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
         """The result with the best shift, and the best multiple where the solver is to keep the metric."""
-        if (solver.is_final or result.is_stationary) and not result.status.is_infeasible:
+        if solver.is_final and not result.status.is_infeasible:
             return result
         result = replace(result, model_state=problem.finish(result.model_state))
         return self._rescaled(problem, result) if solver.keeps_metric else result

@@ -181,8 +181,6 @@ class CrossFitted(Solver):
 
 def _completed(problem: Problem, found: SolverResult) -> SolverResult:
     """The result with the best shift and multiple of its scores, which may settle what rounding of counts has not."""
-    if found.is_stationary:
-        return found
     finished = problem.finish(found.model_state)
     state = best_rescaled(problem, [finished, *found.candidates])
     scores, status = problem.scores(state), found.status
