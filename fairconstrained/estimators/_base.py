@@ -256,7 +256,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         state = best_rescaled(problem, [result.model_state, *result.candidates])
         rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
-            state = polished(problem, state, result.candidates)
+            state = best_rescaled(problem, [polished(problem, state, result.candidates)])
             return replace(result, model_state=state, message=f"{_RESCUED} {self._remedy}", multipliers=None)
         return replace(result, model_state=state)
 
