@@ -218,11 +218,11 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
                 estimate = self._estimate(solver, problem, of_folds, seed)
                 result = self._solve_all(solver, problem, start, np.random.default_rng(seed))
                 estimated = estimate()
-            self.new_row_gaps_ = self._gaps_of(problem, result.model_state, estimated)
+            scores = problem.scores(result.model_state)
+            self.new_row_gaps_ = self._gaps_of(problem, scores, estimated)
         self.solver_ = solver.name
         excess = self._adopt(problem, result, target, problem.data.labels)
         self._fitted = replace(self._fitted, of_folds=estimated.starts)
-        scores = problem.scores(self._fitted.start.model_state)
         with limited_threads(n_rows if solver.takes_all_rows else 1):
             self.hints_ = hints(self, problem, scores, np.random.default_rng(seed))
         for line in self._summary(problem, scores, time.perf_counter() - begin) if self.verbose else ():

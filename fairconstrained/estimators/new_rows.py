@@ -201,11 +201,9 @@ class TellsNewRows(BoundsNewRows):
             corrections[constraint.name] = correction
         return _Estimated(gaps, held.starts, corrections)
 
-    def _gaps_of(self, problem: Problem, state: Any, estimated: _Estimated) -> dict[str, NewRowGap]:
-        """Return the estimates for a fitted state of the model."""
-        if not estimated.gaps:
-            return {}
-        return estimated.about(problem, problem.scores(state), self._fold_units(problem)).gaps
+    def _gaps_of(self, problem: Problem, scores: np.ndarray, estimated: _Estimated) -> dict[str, NewRowGap]:
+        """Return the estimates for the model with these scores of the training rows."""
+        return estimated.about(problem, scores, self._fold_units(problem)).gaps if estimated.gaps else {}
 
     def _missed_on_new_rows(self, problem: Problem) -> Iterator[tuple[Any, NewRowGap]]:
         """Constraints with an estimate beyond ``kappa``, by two standard errors where no promise is made of it."""

@@ -91,8 +91,8 @@ class SolverResult:
     aux : ndarray of shape (n_aux,), or None
         Auxiliary variables of the problem there; None: those that suit the scores, see `Problem.start`.
     is_stationary : bool
-        Whether no small change of the parameters within the bounds improves the objective much, another multiple or
-        shift of the scores included.
+        Whether the run has ended within the bounds where no small change of the parameters improves the objective much,
+        to first order.
     duality_gap : float or None
         Objective less a lower bound on its least value under the bounds, at least 0; None where there is no such bound.
     """

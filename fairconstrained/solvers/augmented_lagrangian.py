@@ -146,9 +146,10 @@ class AugmentedLagrangian(IterativeSolver):
     ) -> SolverResult:
         """Take Newton steps from the solution for another ``kappa``, and iterations where these do not settle."""
         begin, watch = time.perf_counter(), _Watch(callback)
-        steps = SequentialQuadratic(tol=self.tol, verbose=self.verbose)
-        steps = replace(steps, max_time=self.max_time, keep_on_interrupt=self.keep_on_interrupt)
-        found = Loop(steps, problem, start, rng, watch).run()
+        steps = SequentialQuadratic(
+            tol=self.tol, verbose=self.verbose, max_time=self.max_time, keep_on_interrupt=self.keep_on_interrupt
+        )
+        found = Loop(steps, problem, start, rng, watch.callback).run()
         if found.is_stationary or watch.has_ended or found.message:
             return found
         method = OuterIterations(self, problem, start, start.model_state, rng)
@@ -166,7 +167,7 @@ class AugmentedLagrangian(IterativeSolver):
         """Go on from the solution on a quarter of the rows, with its multipliers."""
         data, begin, watch = problem.data, time.perf_counter(), _Watch(callback)
         fewer = problem.on(data.thinned(rng, max(self.coarse_rows, data.n_samples // 4)))
-        coarse = self.solve(fewer, None, rng, watch)
+        coarse = self.solve(fewer, None, rng, watch.callback)
         n_rows = coarse.n_evaluations * fewer.data.n_samples
         del fewer  # a copy of a quarter of the rows
         assert coarse.start is not None  # every run of this solver can be gone on from
@@ -179,15 +180,23 @@ class AugmentedLagrangian(IterativeSolver):
 
 
 class _Watch:
-    """A callback that remembers whether it has ended the training."""
+    """Remembers whether a callback has ended the training.
+
+    Attributes
+    ----------
+    callback : callable or None
+        Passes records on; None where nobody asks for them, so that no run keeps copies of its state.
+    has_ended : bool
+    """
 
     def __init__(self, callback: Callback | None) -> None:
-        self._callback, self.has_ended = callback, False
+        self._told, self.has_ended = callback, False
+        self.callback: Callback | None = None if callback is None else self._pass_on
 
-    def __call__(self, record: Mapping[str, Any]) -> None:
+    def _pass_on(self, record: Mapping[str, Any]) -> None:
+        assert self._told is not None  # otherwise nothing calls this
         try:
-            if self._callback is not None:
-                self._callback(record)
+            self._told(record)
         except StopTraining:
             self.has_ended = True
             raise
