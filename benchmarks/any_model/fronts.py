@@ -18,7 +18,9 @@ HEAD = "head"
 HEAD_WITH_GROUPS = "head_groups"
 NEED_GROUPS = ("threshold_optimizer", "oxonfair_groups")
 POINT = ["data", "notion", "method", "kappa"]
-VALUES = ["train_gap", "promised", "test_gap", "error", "floor", "accuracy", "auc", "log_loss", "seconds"]
+VALUES = [
+    "train_gap", "promised", "test_gap", "error", "floor", "floor_of_several", "accuracy", "auc", "log_loss", "seconds",
+]  # fmt: skip
 #: Probability of the intervals.
 CONFIDENCE = 0.95
 #: Gap on new rows over the gap that sampling explains, up to which a bound counts as kept.
@@ -32,14 +34,43 @@ def half_width(values: pd.Series) -> float:
 
 
 def points(results: pd.DataFrame) -> pd.DataFrame:
-    """Means over the splits of every method at every bound, with standard errors, and gaps over their floor."""
+    """Means over the splits of every method at every bound, with standard errors, and gaps over their floors."""
     grouped = results.groupby(POINT, sort=False)
     table = grouped[VALUES].mean()
     splits = grouped.seed.nunique()
     for name in ("test_gap", "accuracy", "auc"):
         table[f"{name}_se"] = grouped[name].std() / np.sqrt(splits)
-    table["over_floor"] = table["test_gap"] / table["floor"]
-    return table.assign(splits=splits).reset_index()
+    return over_floors(table).assign(splits=splits).reset_index()
+
+
+def over_floors(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the gaps over what sampling alone explains, and over that for one difference of the same error.
+
+    They differ where the gap is the largest of several differences; "over_floor" is NaN where that was not measured.
+    """
+    return table.assign(
+        over_floor=table["test_gap"] / table["floor_of_several"],
+        over_floor_of_one=table["test_gap"] / table["floor"],
+    )
+
+
+def shares_kept(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Shares of the cells whose mean gap on new rows is within `KEPT` times what sampling explains.
+
+    ``share_kept`` is NaN if that was not measured for a cell. ``of_one`` takes the floor of a single difference, and
+    ``expected_of_one`` is the share of a method that does not adapt to its training rows, by that floor.
+    """
+    kept = (table.over_floor <= KEPT).astype(float).where(table.over_floor.notna())
+    marked = table.assign(kept=kept, of_one=table.over_floor_of_one <= KEPT, expected=expected_share(table))
+    grouped = marked.groupby(by, sort=False)
+    return grouped.agg(
+        cells=("of_one", "size"),
+        share_kept=("kept", lambda cells: cells.mean(skipna=False)),
+        of_one=("of_one", "mean"),
+        expected_of_one=("expected", "mean"),
+        mean=("over_floor", lambda cells: cells.mean(skipna=False)),
+        worst=("over_floor", lambda cells: cells.max(skipna=False)),
+    )
 
 
 def expected_share(table: pd.DataFrame) -> np.ndarray:

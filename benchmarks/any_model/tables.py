@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from benchmarks.any_model.fronts import KEPT, compare, expected_share, points
+from benchmarks.any_model.fronts import compare, points, shares_kept
 from benchmarks.any_model.targets import targets
 
 
@@ -42,19 +42,11 @@ def wins(compared: pd.DataFrame) -> pd.DataFrame:
 def kept(table: pd.DataFrame) -> pd.DataFrame:
     """By notion and method: the cells (data set and bound) whose mean gap on new rows is within what sampling explains.
 
-    ``share_kept`` is that of the cells with a gap over floor of at most 1.25, ``expected`` that of a method that does
-    not adapt to its training rows; ``worst`` is the largest ratio.
+    Columns as in `shares_kept`; ``fewest_splits`` is the least number of splits of a cell.
     """
     bounded = table[table.floor.notna()]
-    within = bounded.assign(is_kept=bounded.over_floor <= KEPT, expected=expected_share(bounded))
-    lines = within.groupby(["notion", "method"], sort=False).agg(
-        cells=("is_kept", "size"),
-        share_kept=("is_kept", "mean"),
-        expected=("expected", "mean"),
-        mean=("over_floor", "mean"),
-        worst=("over_floor", "max"),
-        fewest_splits=("splits", "min"),
-    )
+    by = ["notion", "method"]
+    lines = shares_kept(bounded, by).assign(fewest_splits=bounded.groupby(by, sort=False).splits.min())
     return lines.reset_index()
 
 

@@ -96,7 +96,7 @@ def _dominated(compared: pd.DataFrame) -> Row:
 
 
 def _kept(table: pd.DataFrame) -> Row:
-    cells = table[(table.method == HEAD) & table.floor.notna()]
+    cells = table[(table.method == HEAD) & table.over_floor.notna()]
     target = f"gap on new rows over what sampling explains at most {KEPT} in {SHARE_KEPT:.0%} of the head's cells"
     if cells.empty:
         return {"target": target, "measured": "not run", "met": ""}

@@ -13,7 +13,7 @@ from benchmarks._common import set_threads
 from benchmarks._runner import Row
 from benchmarks.any_model.data import Split, load_split
 from benchmarks.any_model.methods import METHODS, ONLY_FOR, UNCONSTRAINED, Outcome, Setting
-from benchmarks.any_model.notions import NOTIONS, Notion, Response, floor
+from benchmarks.any_model.notions import NOTIONS, Notion, Response, floor, floor_of_several
 from benchmarks.any_model.peers import NOTIONS_OF_PEERS, PEERS
 
 ALL_METHODS = METHODS | PEERS
@@ -23,8 +23,8 @@ ONE_BY_ONE = ("exponentiated_gradient",)
 
 _SHARED = ("data", "seed", "notion", "method")
 COLUMNS = (
-    "task", *_SHARED, "kappa", "status", "train_gap", "promised", "test_gap", "error", "floor", "accuracy", "auc",
-    "log_loss", "seconds", "bounds",
+    "task", *_SHARED, "kappa", "status", "train_gap", "promised", "test_gap", "error", "floor", "floor_of_several",
+    "accuracy", "auc", "log_loss", "seconds", "bounds",
 )  # fmt: skip
 
 
@@ -105,10 +105,22 @@ def _exact_measures(split: Split, notion: Notion, outcome: Outcome) -> Row:
         "promised": train_gap if np.isnan(outcome.promised) else outcome.promised,
         "test_gap": test.gap,
         "error": test.error,
-        "floor": floor(outcome.kappa, test.error) if np.isfinite(outcome.kappa) else np.nan,
+        **_floors(split, notion, outcome, test.error),
         "seconds": outcome.seconds,
         **performance(split.test.y, outcome.test),
     }
+
+
+def _floors(split: Split, notion: Notion, outcome: Outcome, error: float) -> Row:
+    """What sampling alone explains: of one difference, and of the largest of several where the gap is that."""
+    if not np.isfinite(outcome.kappa):
+        return {"floor": np.nan, "floor_of_several": np.nan}
+    one = floor(outcome.kappa, error)
+    if not notion.of_several:
+        return {"floor": one, "floor_of_several": one}
+    answers = outcome.train if outcome.promise is None else outcome.promise
+    several = floor_of_several(notion, outcome.kappa, split.train, answers, split.test.y.size)
+    return {"floor": one, "floor_of_several": several}
 
 
 def performance(y: np.ndarray, response: Response) -> Row:

@@ -12,8 +12,8 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-#: Fits and predictions that are kept, the oldest of which go first. A head with five folds has twelve fits.
-_KEPT = 150
+#: Fits and predictions that are kept, the oldest of which go first. A head with twenty folds has 42 fits.
+_KEPT = 400
 _results: OrderedDict[str, tuple[Any, float]] = OrderedDict()
 _spared = [0.0]
 

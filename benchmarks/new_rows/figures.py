@@ -64,7 +64,9 @@ def _panel(ax: Axes, table: pd.DataFrame) -> None:
     ax.tick_params(labelsize=8)
     ax.axvline(SHOWN, color="#BBBBBB", linewidth=0.8, zorder=0)
     for place, (method, (_, color)) in enumerate(STYLES.items()):
-        for train, new, floor in table.loc[table.method == method, ["train_gap", "test_gap", "floor"]].to_numpy():
+        for train, new, floor in table.loc[
+            table.method == method, ["train_gap", "test_gap", "floor_of_several"]
+        ].to_numpy():
             ends = [min(float(train), _LARGEST), min(float(new), _LARGEST)]
             ax.plot(ends, [place, place], color=color, linewidth=1.6)
             ax.plot(ends[:1], [place], "o", markersize=5, markerfacecolor="white", color=color)

@@ -4,44 +4,34 @@ from __future__ import annotations
 
 import pandas as pd
 
-from benchmarks.any_model.fronts import KEPT, expected_share
+from benchmarks.any_model.fronts import over_floors, shares_kept
 
 CELL = ["data", "notion", "kappa", "method"]
 _VALUES = [
-    "train_gap", "test_gap", "error", "floor", "granularity", "estimate", "estimate_error", "accuracy", "auc",
-    "log_loss", "seconds",
+    "train_gap", "test_gap", "error", "floor", "floor_of_several", "granularity", "estimate", "estimate_error",
+    "accuracy", "auc", "log_loss", "seconds",
 ]  # fmt: skip
 
 
 def cells(results: pd.DataFrame) -> pd.DataFrame:
-    """Means over the splits, and the mean gap on new rows over the mean floor."""
+    """Means over the splits, and the mean gap on new rows over the mean floors."""
     grouped = results.groupby(CELL, sort=False)
-    table = grouped[_VALUES].mean()
-    table.insert(3, "over_floor", table["test_gap"] / table["floor"])
+    table = over_floors(grouped[_VALUES].mean())
     table.insert(0, "splits", grouped.seed.nunique())
     return table.reset_index()
 
 
 def kept(table: pd.DataFrame) -> pd.DataFrame:
-    """By notion and method: cells within `KEPT` times the floor, and the worst one; "all" are all notions.
-
-    ``expected`` is the share that a method would have which does not adapt to its training rows.
-    """
-    marked = table.assign(is_kept=table.over_floor <= KEPT, expected=expected_share(table))
-    both = pd.concat([marked, marked.assign(notion="all")])
-    lines = both.groupby(["method", "notion"], sort=False).agg(
-        cells=("is_kept", "size"),
-        share_kept=("is_kept", "mean"),
-        expected=("expected", "mean"),
-        mean=("over_floor", "mean"),
-    )
-    return lines.join(_worst(both)).reset_index()
+    """By method and notion: shares of kept cells as in `shares_kept`, and the worst cell; "all" are all notions."""
+    both = pd.concat([table, table.assign(notion="all")])
+    by = ["method", "notion"]
+    return shares_kept(both, by).join(_worst_cell(both, by)).reset_index()
 
 
-def _worst(table: pd.DataFrame) -> pd.DataFrame:
-    last = table.sort_values("over_floor").groupby(["method", "notion"]).last()
-    where = last.data + ", " + last.kappa.map("{:g}".format)
-    return pd.DataFrame({"worst": last.over_floor, "worst_cell": where})
+def _worst_cell(table: pd.DataFrame, by: list[str]) -> pd.Series:
+    """The cell of the largest gap over its floor, among those that have one."""
+    last = table.dropna(subset="over_floor").sort_values("over_floor").groupby(by).last()
+    return (last.data + ", " + last.kappa.map("{:g}".format)).rename("worst_cell")
 
 
 def against(results: pd.DataFrame, first: str, second: str) -> pd.DataFrame:

@@ -15,8 +15,8 @@ from benchmarks.new_rows.methods import METHODS, ONLY_FOR, split_of
 KAPPAS = (0.02, 0.05)
 _SHARED = ("data", "seed", "notion", "method")
 COLUMNS = (
-    "task", *_SHARED, "kappa", "status", "train_gap", "promised", "test_gap", "error", "floor", "granularity",
-    "estimate", "estimate_error", "accuracy", "auc", "log_loss", "seconds",
+    "task", *_SHARED, "kappa", "status", "train_gap", "promised", "test_gap", "error", "floor", "floor_of_several",
+    "granularity", "estimate", "estimate_error", "accuracy", "auc", "log_loss", "seconds",
 )  # fmt: skip
 
 
