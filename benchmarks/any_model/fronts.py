@@ -36,21 +36,25 @@ def half_width(values: pd.Series) -> float:
 def points(results: pd.DataFrame) -> pd.DataFrame:
     """Means over the splits of every method at every bound, with standard errors, and gaps over their floors."""
     grouped = results.groupby(POINT, sort=False)
-    table = grouped[VALUES].mean()
-    splits = grouped.seed.nunique()
+    table = means(grouped, VALUES)
     for name in ("test_gap", "accuracy", "auc"):
-        table[f"{name}_se"] = grouped[name].std() / np.sqrt(splits)
-    return over_floors(table).assign(splits=splits).reset_index()
+        table[f"{name}_se"] = grouped[name].std() / np.sqrt(table.splits)
+    return table.reset_index()
 
 
-def over_floors(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the gaps over what sampling alone explains, and over that for one difference of the same error.
+def means(grouped: Any, columns: list[str]) -> pd.DataFrame:
+    """Means of columns over the splits, the number of these, and mean gaps over what sampling alone explains.
 
-    They differ where the gap is the largest of several differences; "over_floor" is NaN where that was not measured.
+    "over_floor_of_one" takes the floor of a single difference. The other one is larger where the gap is the largest of
+    several differences; "floor_of_several" and "over_floor" are NaN where it was not measured in every split.
     """
+    table = grouped[columns].mean()
+    several = table.floor_of_several.where(grouped.floor_of_several.count() == grouped.size())
     return table.assign(
-        over_floor=table["test_gap"] / table["floor_of_several"],
-        over_floor_of_one=table["test_gap"] / table["floor"],
+        floor_of_several=several,
+        over_floor=table.test_gap / several,
+        over_floor_of_one=table.test_gap / table.floor,
+        splits=grouped.seed.nunique(),
     )
 
 

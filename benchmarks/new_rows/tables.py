@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from benchmarks.any_model.fronts import over_floors, shares_kept
+from benchmarks.any_model.fronts import means, shares_kept
 
 CELL = ["data", "notion", "kappa", "method"]
 _VALUES = [
@@ -15,10 +15,7 @@ _VALUES = [
 
 def cells(results: pd.DataFrame) -> pd.DataFrame:
     """Means over the splits, and the mean gap on new rows over the mean floors."""
-    grouped = results.groupby(CELL, sort=False)
-    table = over_floors(grouped[_VALUES].mean())
-    table.insert(0, "splits", grouped.seed.nunique())
-    return table.reset_index()
+    return means(results.groupby(CELL, sort=False), _VALUES).reset_index()
 
 
 def kept(table: pd.DataFrame) -> pd.DataFrame:

@@ -24,6 +24,11 @@ class Rows(NamedTuple):
     groups: np.ndarray
     strata: np.ndarray
 
+    def take(self, rows: np.ndarray) -> Rows:
+        """The given rows."""
+        X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
+        return Rows(X, self.y[rows], self.groups[rows], self.strata[rows])
+
 
 class Mean(NamedTuple):
     """Mean of a group, and its standard error."""
@@ -125,6 +130,11 @@ class Entry:
     bound: float | dict[str, float]
     ask: Callable[[float], dict[str, Any]]
     within: bool = False
+
+    @property
+    def of_several(self) -> bool:
+        """Whether the number is the largest of several."""
+        return len(self.rates) > 1 or self.within or self.rule == "ceiling"
 
     def bound_for(self, data: str) -> float:
         """Bound for a data set."""

@@ -40,8 +40,7 @@ def _rows_of(data: str, seed: int) -> tuple[Split, Split]:
 
     def rows(part: Part, table: Part, places: np.ndarray) -> Any:
         strata = STRATA[name](table.X).astype(str).to_numpy(dtype=str)
-        X = part.X.iloc[places] if hasattr(part.X, "iloc") else part.X[places]
-        return Rows(X, part.y[places], part.groups[places], strata[places])
+        return Rows(part.X, part.y, part.groups, strata).take(places)
 
     return (
         Split(rows(linear.train, raw.train, chosen), rows(linear.test, raw.test, everywhere)),

@@ -160,8 +160,8 @@ def four_fifths(results: pd.DataFrame) -> pd.DataFrame:
 def summary(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """One line for every notion: promises, new rows, points of other packages beyond ours, and how much faster ours is.
 
-    ``kept`` and ``expected`` are of linear scores of least log loss; ``ahead`` counts points of other packages beyond
-    our front by more than the interval, ``behind`` those that it is beyond.
+    ``kept`` and ``expected``, see `shares_kept`, are of linear scores of least log loss; ``ahead`` counts points of
+    other packages beyond our front by more than the interval, ``behind`` those that it is beyond.
     """
     lines = []
     for notion, entry in ENTRIES.items():
@@ -177,7 +177,7 @@ def summary(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
             "silent": part["promise"].silent.sum(),
             "infeasible": part["promise"].infeasible.sum(),
             "kept": own.share_kept.mean(),
-            "expected": own.expected.mean(),
+            "expected": own.expected_of_one.mean(),
             "points": len(known),
             "ahead": int(known.dominates.astype(bool).sum()),
             "behind": int((known.difference < -known.half_width).sum()),

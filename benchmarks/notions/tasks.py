@@ -24,7 +24,7 @@ PEERS: dict[str, Peer] = fairlearn_methods.PEERS | oxonfair_methods.PEERS
 _SHARED = ("data", "seed", "notion")
 COLUMNS = (
     "task", *_SHARED, "method", "against", "bound", "kappa", "status", "train_gap", "promised", "granularity",
-    "test_gap", "error", "floor", "accuracy", "auc", "log_loss", "seconds", "training_share",
+    "test_gap", "error", "floor", "floor_of_several", "accuracy", "auc", "log_loss", "seconds", "training_share",
 )  # fmt: skip
 
 

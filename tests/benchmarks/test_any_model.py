@@ -13,7 +13,7 @@ from benchmarks.any_model import __main__ as command
 from benchmarks.any_model.data import Part, as_codes, categorical_columns, load_split
 from benchmarks.any_model.fronts import compare, expected_share, points
 from benchmarks.any_model.methods import sweep
-from benchmarks.any_model.notions import NOTIONS, Response, floor
+from benchmarks.any_model.notions import NOTIONS, Response, floor, floor_of_several
 from benchmarks.any_model.peers import FAIRGBM_PYTHON, missing
 from benchmarks.any_model.tables import kept, wins
 from benchmarks.any_model.targets import targets
@@ -76,6 +76,30 @@ def test_the_floor_is_the_mean_of_the_absolute_value(kappa):
     assert floor(kappa, 0.0) == kappa
 
 
+def _with_rates(part, rates):
+    """Decisions whose rates in both groups are the same within the labels."""
+    chosen = np.zeros(part.y.size)
+    for group, rate in rates.items():
+        for label in (0, 1):
+            rows = np.flatnonzero((part.groups == group) & (part.y == label))
+            chosen[rows[: round(rate * rows.size)]] = 1
+    return Response(chosen)
+
+
+def test_samples_of_the_rows_of_a_bound_say_what_sampling_explains():
+    part, _ = _rows(4000)
+    response = _with_rates(part, {"a": 0.45, "b": 0.5})
+    ratios = {}
+    for name in ("demographic_parity", "equalized_odds"):
+        notion = NOTIONS[name]
+        measured = notion.measure(part, response)
+        found = floor_of_several(notion, measured.gap, part, response, part.y.size)
+        ratios[name] = found / floor(measured.gap, measured.error)
+    assert [NOTIONS[name].of_several for name in ratios] == [False, True]
+    assert ratios["demographic_parity"] == pytest.approx(1, abs=0.1)
+    assert 1.15 < ratios["equalized_odds"] < 1.4  # the larger one of two differences of .05
+
+
 def test_the_sweep_finds_the_best_threshold():
     rng = np.random.default_rng(0)
     a, group = rng.normal(size=60), rng.random(60) < 0.5
@@ -92,7 +116,8 @@ def test_the_sweep_finds_the_best_threshold():
 
 def _result(method, kappa, seed, gap, accuracy):
     row = {"data": "adult", "notion": "demographic_parity", "task": f"{method}|{seed}", "status": "fitted"}
-    measured = {"train_gap": gap, "promised": gap, "test_gap": gap, "error": 0.001, "floor": kappa, "seconds": 1.0}
+    measured = {"train_gap": gap, "promised": gap, "test_gap": gap, "error": 0.001, "seconds": 1.0}
+    measured |= {"floor": kappa, "floor_of_several": kappa}
     performance = {"accuracy": accuracy, "auc": np.nan, "log_loss": np.nan}
     return row | measured | performance | {"method": method, "kappa": kappa, "seed": seed}
 
@@ -140,8 +165,10 @@ def test_tables_count_wins_and_kept_bounds():
     assert table.set_index(["method", "kappa"]).loc[("head", 0.02), "splits"] == 3
     counted = wins(compare(results)).iloc[0]
     assert (counted.points, counted.method_better, counted.head_better) == (1, 1, 0)
-    shares = kept(table).set_index("method").share_kept
-    assert shares.to_dict() == {"head": 1.0, "fairgbm": 0.0}
+    shares = kept(table).set_index("method")
+    assert shares.share_kept.to_dict() == shares.of_one.to_dict() == {"head": 1.0, "fairgbm": 0.0}
+    unknown = results.assign(floor_of_several=results.floor_of_several.where(results.seed > 0))
+    assert kept(points(unknown)).share_kept.isna().all()  # it was not measured in the first split
     aims = targets(results, compare(results), table).set_index("target")
     assert aims.loc["no point of a peer is beyond the head's front by more than its interval", "met"] == "no"
     assert aims[aims.index.str.contains("demographic_parity")].met.tolist() == ["no"]

@@ -102,7 +102,8 @@ def test_tasks_have_names_of_their_own():
 
 def _result(method, seed, gap, accuracy, against=np.nan, kappa=0.05, **more):
     row = {"data": "adult", "seed": seed, "notion": "demographic_parity", "method": method, "against": against}
-    measured = {"train_gap": gap, "promised": gap, "test_gap": gap, "error": 0.01, "floor": 0.05, "seconds": 1.0}
+    measured = {"train_gap": gap, "promised": gap, "test_gap": gap, "error": 0.01, "seconds": 1.0}
+    measured |= {"floor": 0.05, "floor_of_several": 0.05}
     rest = {"status": "optimal", "bound": 0.05, "granularity": 0.001, "training_share": 0.7}
     return row | measured | rest | {"kappa": kappa, "accuracy": accuracy, "auc": np.nan, "log_loss": np.nan} | more
 
