@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from benchmarks.any_model.fronts import means, shares_kept
+from benchmarks.any_model.fronts import beyond_front, means, shares_kept
+from benchmarks.new_rows.methods import FEWEST_ERRORS, FRONT_OF_ERRORS
+from benchmarks.new_rows.tasks import KAPPAS
 
 CELL = ["data", "notion", "kappa", "method"]
 _VALUES = [
@@ -50,7 +52,25 @@ def costs(results: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([against(results, *step) for step in steps], ignore_index=True)
 
 
+def compared(results: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of other methods on new rows less that of our front of fewest errors at the same gap there.
+
+    Columns as in `benchmarks.any_model.fronts.beyond_front`, by data set, notion, method and bound.
+    """
+    lines = []
+    front = results[results.method == FRONT_OF_ERRORS]
+    others = results[results.method.isin(FEWEST_ERRORS)]
+    for names, theirs in others.groupby(CELL, sort=False):
+        own = front[(front.data == names[0]) & (front.notion == names[1])]
+        seeds = set(theirs.seed) & set(own.seed)
+        if seeds:
+            rows, ours = (part[part.seed.isin(seeds)] for part in (theirs, own))
+            lines.append(dict(zip(CELL, names, strict=True)) | beyond_front(rows, ours, "accuracy"))
+    return pd.DataFrame(lines, columns=[*CELL, "splits", "gap", "difference", "half_width", "dominates"])
+
+
 def write_tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the tables by the last part of their file's name."""
-    table = cells(results)
-    return {"cells": table, "kept": kept(table), "costs": costs(results)}
+    # further bounds of the front are not among the cells that are judged
+    table = cells(results[results.kappa.isin(KAPPAS)])
+    return {"cells": table, "kept": kept(table), "costs": costs(results), "compared": compared(results)}

@@ -10,9 +10,11 @@ from benchmarks._runner import Row
 from benchmarks.any_model.methods import Setting
 from benchmarks.any_model.notions import NOTIONS
 from benchmarks.any_model.tasks import measures
-from benchmarks.new_rows.methods import METHODS, ONLY_FOR, split_of
+from benchmarks.new_rows.methods import FRONT_OF_ERRORS, METHODS, ONLY_FOR, split_of
 
 KAPPAS = (0.02, 0.05)
+#: Further bounds of the front that others are compared with.
+MORE_KAPPAS = (0.005, 0.01, 0.1)
 _SHARED = ("data", "seed", "notion", "method")
 COLUMNS = (
     "task", *_SHARED, "kappa", "status", "train_gap", "promised", "test_gap", "error", "floor", "floor_of_several",
@@ -48,9 +50,9 @@ def all_tasks(
     for seed in seeds:
         for name in data:
             for notion in notions:
-                for kappa in kappas:
-                    for method in methods:
-                        if notion in ONLY_FOR.get(method, NOTIONS):
+                for method in methods:
+                    if notion in ONLY_FOR.get(method, NOTIONS):
+                        for kappa in [*kappas, *(MORE_KAPPAS if method == FRONT_OF_ERRORS else ())]:
                             yield Task(name, seed, notion, method, kappa)
 
 

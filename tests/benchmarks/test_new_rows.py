@@ -13,7 +13,7 @@ from benchmarks.new_rows import __main__ as command
 from benchmarks.new_rows import populations
 from benchmarks.new_rows.figures import draw_all
 from benchmarks.new_rows.methods import DATA, METHODS, ONLY_FOR
-from benchmarks.new_rows.tables import cells, costs, kept
+from benchmarks.new_rows.tables import cells, compared, costs, kept
 from benchmarks.new_rows.tasks import all_tasks
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("new_row_estimates")]
@@ -52,6 +52,15 @@ def test_costs_compare_the_splits_that_both_have(results):
     line = costs(results).iloc[0]
     assert (line.test_gap, line.accuracy) == pytest.approx((-0.015, -0.01))
     assert (line.seconds_first, line.seconds_second) == (1.0, 3.0)
+
+
+def test_others_are_compared_at_equal_gaps(results):
+    front = [_result("errors", seed, gap, 0.7 + gap, 1.0) | {"kappa": gap} for seed in range(3) for gap in (0.02, 0.06)]
+    both = pd.concat([results.replace({"method": {"before": "reduction"}}), pd.DataFrame(front)])
+    line = compared(both).iloc[0]
+    # two splits with gaps of .03 and .04; the front has an accuracy of .735 at their mean
+    assert (line.method, line.splits, line.gap) == ("reduction", 2, pytest.approx(0.035))
+    assert line.difference == pytest.approx(0.84 - 0.735)
 
 
 def test_the_figure_is_drawn_of_any_part(results, tmp_path):
