@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -173,9 +173,11 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         ``columns`` are those that `fit` takes beside X and y, which differ between estimators.
         """
         fitted = copy.copy(self)
+        # no fitted attribute of an earlier fit stays
+        fitted.__dict__ = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         fitted._fit(X, y, *columns)
         fitted.__dict__.pop("_shared", None)
-        self.__dict__ = fitted.__dict__  # without what another model left
+        self.__dict__ = fitted.__dict__
         return self
 
     def _fit(self, X: Any, y: Any, *columns: Any) -> None:
@@ -184,18 +186,19 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             # which groups are too small depends on the bound
             depends = getattr(self, "small_groups", "error") != "error"
             shared = SharedRows(keeps=False) if depends else self._shared
-            (target, data), attributes = shared.once("rows", lambda: self._with_attributes(self._taken, X, y, *columns))
-            self.__dict__ |= attributes
+            target, data, learnt = shared.once("rows", lambda: self._taken(X, y, *columns))
+            self.__dict__ |= learnt
             problem = self._problem(data, target)
             self._fit_problem(problem, target, data.n_samples if problem.model.uses_threads else 1)
 
-    def _with_attributes(self, step: Callable[..., Any], *args: Any) -> tuple[Any, dict[str, Any]]:
-        """The result of a step, and the attributes that it has set."""
-        before = dict(vars(self))
-        result = step(*args)
-        return result, {name: value for name, value in vars(self).items() if before.get(name, before) is not value}
+    def _taken(self, X: Any, y: Any, *columns: Any) -> tuple[Target, FairData, dict[str, Any]]:
+        """The rows as the terms see them, and the attributes that an estimator with these parameters learns of them."""
+        learner, own = copy.copy(self), self.get_params(deep=False)
+        learner.__dict__ = dict(own)
+        target, data = learner._take(X, y, *columns)
+        return target, data, {name: value for name, value in vars(learner).items() if name not in own}
 
-    def _taken(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Target, FairData]:
+    def _take(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Target, FairData]:
         """The rows as the terms see them; sets what is learnt of them."""
         X, y, sample_weight = self._checked_rows(X, y, sample_weight, multi_output=False)
         self._remember_rows(X)
@@ -264,8 +267,6 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """Set the fitted attributes; returns what `_report` returns."""
         state = result.model_state
         excess = self._report(problem, state, result, target)
-        for name in getattr(self, "_model_attributes", ()):  # those of another model, from an earlier fit
-            self.__dict__.pop(name)
         attributes = problem.model.attributes(state, target.offset, target.scale)
         self._set_attributes(attributes)
         self._model_attributes = tuple(attributes)

@@ -49,7 +49,6 @@ def published_settings(estimator: Any) -> Iterator[None]:
     ValueError
         If nothing is published for its solver.
     """
-    estimator.__dict__.pop("published_params_", None)
     if estimator.solver_options != PAPER:
         yield
         return

@@ -40,8 +40,6 @@ class TellsStationarity(BaseFairEstimator):
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """Implement `BaseFairEstimator._report`; also how near the parameters are to a stationary point."""
         excess = super()._report(problem, params, result, target)
-        for name in ("stationarity_", "stationarity_report_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
         if self.compute_stationarity:
             self.stationarity_, self.stationarity_report_ = self._stationarity_at(problem, params, result)
         return excess

@@ -14,6 +14,10 @@ class SharedRows:
     Every fit asks such an object for them. The fits of a path have one together, which keeps them; that of a single fit
     keeps nothing, so that a part is there only as long as it is needed.
 
+    Solvers have a second cache, ``LastOfData``, because they know the data but not whether other fits follow. What they
+    keep is small beside the rows, and goes when the data go. Kept rows are copies of X, and one cannot wait for the end
+    of the data to let them go, as the data are among them: here the path decides.
+
     Parameters
     ----------
     keeps : bool, default=True

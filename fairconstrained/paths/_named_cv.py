@@ -28,8 +28,6 @@ class ChoosesKappa(ChoiceParameters, BaseFairEstimator):
     kappa: ClassVar[Any] = None
     #: The estimator that is fitted under every kappa.
     _fitted_class: ClassVar[type[BaseFairEstimator]]
-    #: Names of what an earlier fit has left.
-    _learnt: ClassVar[tuple[str, ...]] = ()
 
     def _fit(self, X: Any, y: Any, *columns: Any) -> None:
         """Implement `BaseFairEstimator._fit`: fit the path on all rows and on those of every fold, and choose."""
@@ -47,8 +45,7 @@ class ChoosesKappa(ChoiceParameters, BaseFairEstimator):
         learnt |= {"path_": path, "best_index_": index, "kappa_": kappa_of(path, index)}
         if not path.gaps:  # whatever was chosen, there was nothing to choose by
             learnt["status_"] = Status.UNCONSTRAINED.value
-        rest = {name: value for name, value in vars(self).items() if name not in self._learnt}
-        self.__dict__ = rest | learnt | {"_learnt": tuple(learnt)}
+        self.__dict__ |= learnt
 
     def forget_rows(self) -> Self:
         """Forget which rows the model and those of its path were fitted on, as the estimator does."""

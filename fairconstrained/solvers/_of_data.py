@@ -1,4 +1,4 @@
-"""The last result of a computation on every data set, for runs on the same data under other bounds."""
+"""`LastOfData`: the last result of a computation on every data set, for runs on the same data under other bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ __all__ = ["LastOfData"]
 class LastOfData:
     """Results that are kept for as long as the data are there; the fits of a path have the same data.
 
-    One for every data set is enough, as a path asks for the same again and again.
+    One for every data set is enough, as a path asks for the same again and again. No path has to say so, unlike for
+    ``SharedRows`` of the estimators, which keeps the data themselves.
     """
 
     def __init__(self) -> None:
