@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -15,8 +16,8 @@ from typing_extensions import override
 from fairconstrained.models import LinearModel
 from fairconstrained.points import Point, largest_violation, objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
-from fairconstrained.solvers._augmented.warm_start import start_after
+from fairconstrained.solvers._augmented.iterates import Iterate
+from fairconstrained.solvers._augmented.warm_start import predicted, start_after
 from fairconstrained.solvers._base import SolverResult, named_multipliers
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative, Positive
@@ -125,7 +126,8 @@ class SequentialQuadratic(IterativeSolver):
     def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
         if start is None:
             return _Steps(self, problem.fair_start(None, rng), is_free=True)
-        return _Steps(self, problem.start(_predicted(problem, start)), origin=start.model_state)
+        params, last = predicted(start, partial(Iterate.at, problem))
+        return _Steps(self, problem.start(params), origin=last.params)
 
 
 def varies_smoothly(problem: Problem) -> bool:
@@ -136,18 +138,6 @@ def varies_smoothly(problem: Problem) -> bool:
     if any(c.n_aux or c.counts_rows for c in problem.constraints):
         return False
     return problem.data.n_samples >= _MANY_ROWS and has_convex_hessian(problem)
-
-
-def _predicted(problem: Problem, start: Start) -> np.ndarray:
-    """Parameters where the line through the last two solutions of a path reaches the bounds, if there are two."""
-    if start.previous is None:
-        return start.model_state
-
-    def measured(params: np.ndarray) -> Iterate:
-        return Iterate(params, np.nan, problem.measured(problem.scores(params)), None)
-
-    found = extrapolated(measured(start.previous), measured(start.model_state))
-    return start.model_state if found is None else found
 
 
 class _Program(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairconstrained.points import KeptPoint
-from fairconstrained.problem import FullBatchView, Point
+from fairconstrained.problem import FullBatchView, Point, Problem
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
 from fairconstrained.terms import Measured
 
@@ -30,6 +30,12 @@ class Iterate(NamedTuple):
     objective: float
     measured: Measured
     multipliers: dict[str, float] | None
+
+    @classmethod
+    def at(cls, problem: Problem, params: np.ndarray) -> Iterate:
+        """Assess parameters outside of a run."""
+        scores = problem.scores(params)
+        return cls(params, problem.objective_at(params, scores), problem.measured(scores), None)
 
     @property
     def violations(self) -> np.ndarray:

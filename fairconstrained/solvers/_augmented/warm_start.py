@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
 from fairconstrained.solvers._augmented.run import Run
 
-__all__ = ["follow", "resume", "start_after", "without_idle_components"]
+__all__ = ["follow", "predicted", "resume", "start_after", "without_idle_components"]
 
 #: Penalty, patience and L-BFGS iterations where multipliers are known, so that there is little left to find.
 _PENALTY, _PATIENCE, _INNER_ITER = 100.0, 1, 25
@@ -41,12 +41,20 @@ def follow(run: Run, start: Start) -> None:
     params, origin = start.model_state, None
     if run.lagrangian.multipliers.any():
         run.inner_iter, run.is_on_path = _PATH_INNER_ITER, True
-        origin = run.iterates.measure(params)
-        if start.previous is not None:
-            predicted = extrapolated(run.iterates.measure(start.previous), origin)
-            params = params if predicted is None else predicted
+        params, origin = predicted(start, run.iterates.measure)
     run.begin_at(params)
     run.iterates.origin = origin
+
+
+def predicted(start: Start, measure: Callable[[np.ndarray], Iterate]) -> tuple[np.ndarray, Iterate]:
+    """Parameters where the line through the last two solutions of a path reaches the bounds, and the last solution.
+
+    The parameters are those of the last solution if there is no other one, or the line does not reach the bounds.
+    ``measure`` is to measure parameters under the bounds of this run.
+    """
+    last = measure(start.model_state)
+    found = None if start.previous is None else extrapolated(measure(start.previous), last)
+    return last.params if found is None else found, last
 
 
 def _narrow_anew(run: Run, start: Start) -> None:
