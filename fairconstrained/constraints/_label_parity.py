@@ -13,7 +13,12 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
-from fairconstrained.constraints._rate_parity import BoundRateParity, BoundThresholdParity, RateParity
+from fairconstrained.constraints._rate_parity import (
+    BoundRateParity,
+    BoundThresholdParity,
+    RateParity,
+    distances_to_counted,
+)
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.label_ranks import RANKS, Ranks
 from fairconstrained.pairwise import interval_weights
@@ -97,16 +102,9 @@ class BoundGroupRanks(BoundThresholdParity):
         parts = rates[:, None]
         shares = (parts.clamp(alpha, beta) - alpha).sum(dim=1) * (self.scale / (beta - alpha).sum(dim=1))
         excess = shares[first] - shares[second] - self.allowed_gap
-        if not self.has_restoring_slopes:
+        if not self.has_restoring_slopes or not (excess > 0).any():
             return excess
-        # The distance of the rates to the ranks that count; it is zero where the violation begins, for there one of the
-        # rates is at ranks that count.
-        inside = ((parts >= alpha) & (parts <= beta)).any(dim=1)
-        if inside.all() or not (excess > 0).any():
-            return excess
-        down = torch.where(parts > beta, parts - beta, np.inf).amin(dim=1)
-        up = torch.where(parts < alpha, alpha - parts, np.inf).amin(dim=1)
-        down, up = (torch.where(inside | d.isinf(), 0.0, d) for d in (down, up))
+        down, up = distances_to_counted(rates, alpha, beta)
         return excess + torch.where(excess > 0, torch.minimum(down[first], up[second]), 0.0)
 
     def _rates_and_ends(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:

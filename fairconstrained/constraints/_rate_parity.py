@@ -22,7 +22,7 @@ from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.ranks import gaps_by_threshold
 from fairconstrained.views import Pull
 
-__all__ = ["BoundRateParity", "BoundThresholdParity", "RateParity"]
+__all__ = ["BoundRateParity", "BoundThresholdParity", "RateParity", "distances_to_counted"]
 
 
 @with_parameters
@@ -164,6 +164,30 @@ class BoundThresholdParity(BoundParity):
         return alpha, beta
 
 
+def distances_to_counted(rates: Tensor, alpha: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
+    """Distances of rates to ranks that count, down and up, zero at these and where there are none.
+
+    They lead back from where no rank that counts is at one of two rates. One of the two has a distance of zero where
+    their violation begins.
+
+    Parameters
+    ----------
+    rates : Tensor of shape (n_cells,)
+    alpha, beta : Tensor of shape (n_cells, n_pieces)
+        Ends of the pieces of every cell's interval.
+
+    Returns
+    -------
+    down, up : Tensor of shape (n_cells,)
+    """
+    parts = rates[:, None]
+    is_inside = ((parts >= alpha) & (parts <= beta)).any(dim=1)
+    down = torch.where(parts > beta, parts - beta, np.inf).amin(dim=1)
+    up = torch.where(parts < alpha, alpha - parts, np.inf).amin(dim=1)
+    down, up = (torch.where(is_inside | distances.isinf(), 0.0, distances) for distances in (down, up))
+    return down, up
+
+
 @dataclass(frozen=True, eq=False)
 class BoundRateParity(BoundThresholdParity, BoundSplitParity):
     """`RateParity` on data, with ranks among the rows that are compared."""
@@ -193,7 +217,8 @@ class BoundRateParity(BoundThresholdParity, BoundSplitParity):
         values = shares[first] - shares[second] - self.allowed_gap
         of_first, of_second, violated = of_shares[first], -of_shares[second], values > 0
         if self.has_restoring_slopes and violated.any() and not of_shares.all():
-            down, up = (distances[own] for distances, own in zip(self._distances(rates), (first, second), strict=True))
+            every = distances_to_counted(torch.from_numpy(rates), *self._ends)
+            down, up = (distances.numpy()[own] for distances, own in zip(every, (first, second), strict=True))
             least = np.where(violated, np.minimum(down, up), 0.0)
             of_first = of_first + ((least > 0) & (down < up))
             of_second = of_second - ((least > 0) & (up < down))
@@ -212,18 +237,6 @@ class BoundRateParity(BoundThresholdParity, BoundSplitParity):
         parts, factor = rates[:, None], self._per_length.numpy()
         is_inside = (parts >= alpha) & (parts <= beta)
         return (parts.clip(alpha, beta) - alpha).sum(axis=1) * factor, is_inside.sum(axis=1) * factor
-
-    def _distances(self, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Distances of the rates to ranks that count, down and up, zero at these; two of shape (n_cells,).
-
-        One of two rates has a distance of zero where their violation begins.
-        """
-        alpha, beta = (end.numpy() for end in self._ends)
-        parts = rates[:, None]
-        is_inside = ((parts >= alpha) & (parts <= beta)).any(axis=1)
-        down = np.where(parts > beta, parts - beta, np.inf).min(axis=1)
-        up = np.where(parts < alpha, alpha - parts, np.inf).min(axis=1)
-        return np.where(is_inside | np.isinf(down), 0.0, down), np.where(is_inside | np.isinf(up), 0.0, up)
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Convex part of Example D.5 (with the factor 1/n_g that its maximum needs), see `minus`."""
