@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
+from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_convex_hessian, hessian_at
 
@@ -79,7 +81,9 @@ class _Search:
         self._centre_scores = scores = problem.scores(centre)
         coordinates = NewtonCoordinates.of(problem.penalised_coordinates, hessian_at(problem, scores))
         self._table = np.column_stack([coordinates.to_params(unit) for unit in np.eye(params.size)])
-        self._moves = np.stack([problem.scores(column) for column in self._table.T])
+        model = cast(LinearModel, problem.model)  # see `has_convex_hessian`
+        columns = list(self._table.reshape(model.n_copies, -1, params.size))
+        self._moves = np.ascontiguousarray(model.column_scores(columns, problem.data).T)
         self._least = problem.objective_at(params, problem.scores(params))
         way = coordinates.from_params(params) - coordinates.from_params(centre)
         self._distance = float(np.linalg.norm(way))

@@ -127,6 +127,15 @@ def test_nothing_changes_without_a_gain(data):
     assert best_rescaled(free, [far]) is far  # the optimum without bounds is the business of the solver
 
 
+def test_no_state_is_scored_twice(data, monkeypatch):
+    problem = problem_of(data, DemographicParity(0.05))
+    scored, scores = [], Problem.scores
+    monkeypatch.setattr(Problem, "scores", lambda self, state: scored.append(state.tobytes()) or scores(self, state))
+    found = best_rescaled(problem, [np.array([1.0, 0.2, 0.1, 0.0])])
+    assert 2 < len(scored) == len(set(scored))
+    assert found.tobytes() in scored
+
+
 def test_what_no_multiple_can_keep_is_left_alone(data):
     """A minority of 28 % of the rows has no more than that of constant scores."""
     problem = problem_of(data, MinorityShare(0.9, minority="b"))
