@@ -203,7 +203,7 @@ def _threshold(scores: pd.Series | None, asked: float | None) -> float:
 
 
 def _binned(groups: pd.DataFrame, edges: dict[str, list[float]]) -> pd.DataFrame:
-    """The columns of groups, with the ranges of numbers in place of those that are cut."""
+    """The columns of groups, with ranges of numbers, in their order, in place of those that are cut."""
     for name, cuts in edges.items():
         if name not in groups:
             raise ValueError(f"--bins cuts {name!r}, which is none of the columns of --groups: {list(groups)}.")
@@ -211,5 +211,7 @@ def _binned(groups: pd.DataFrame, edges: dict[str, list[float]]) -> pd.DataFrame
         assert numbers is not None
         inner = [f"{low:g} to below {high:g}" for low, high in pairwise(cuts)]
         names = np.array([f"below {cuts[0]:g}", *inner, f"{cuts[-1]:g} or more"], dtype=object)
-        groups = groups.assign(**{name: names[np.searchsorted(cuts, numbers, side="right")]})
+        places = np.searchsorted(cuts, numbers, side="right")
+        ranges = pd.CategoricalDtype(names[np.unique(places)].tolist())
+        groups = groups.assign(**{name: pd.Series(names[places], index=groups.index, dtype=ranges)})
     return groups

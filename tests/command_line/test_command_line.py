@@ -91,6 +91,20 @@ def test_arguments_reach_the_report(people, file, tmp_path):
     pd.testing.assert_series_equal(gaps["value"], expected[list(gaps.index)])
 
 
+@pytest.mark.parametrize(
+    ("cuts", "ranges"),
+    [
+        ("25,40.5", ["below 25", "25 to below 40.5", "40.5 or more"]),
+        ("5,40.5,100", ["5 to below 40.5", "40.5 to below 100"]),  # those without rows are left out
+    ],
+)
+def test_ranges_stand_in_the_order_of_their_numbers(file, capsys, cuts, ranges):
+    assert (
+        main(["metrics", file, "--label", "hired", "--score", "score", "--groups", "age", "--bins", f"age={cuts}"]) == 0
+    )
+    assert " ".join([*ranges, "overall"]) in re.sub(" +", " ", capsys.readouterr().out)
+
+
 def test_decisions_without_scores_and_conditional_parity(people, file, tmp_path, capsys):
     asked = ["--metrics", "demographic_parity,conditional_parity", "--strata", "job", "--resamples", "400"]
     asked += ["--certify", "conditional_parity"]
