@@ -23,7 +23,7 @@ from fairconstrained.solvers._directions import (
     pulled_back,
 )
 from fairconstrained.solvers._of_data import LastOfData
-from fairconstrained.solvers.span import smooth_without_constraints, unconstrained_of_parts
+from fairconstrained.solvers._unconstrained import smooth_without_constraints, unconstrained_of_parts
 from fairconstrained.views import Stochastic
 
 __all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]

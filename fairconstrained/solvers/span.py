@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, cast
@@ -15,8 +15,7 @@ from typing_extensions import override
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
-from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._at_once import fitted_at_once
+from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status
 from fairconstrained.solvers._directions import (
     MOST_FEATURES,
@@ -26,19 +25,14 @@ from fairconstrained.solvers._directions import (
     obstacle_to_shared_scores,
     pulled_back,
 )
-from fairconstrained.solvers._linear_losses import LinearLosses, has_linear_losses
-from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._of_data import LastOfData
 from fairconstrained.solvers._options import Count, NonNegative
+from fairconstrained.solvers._unconstrained import smooth_without_constraints, unconstrained
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
-from fairconstrained.solvers.smooth import minimise, minimise_values
 from fairconstrained.views import Exact, FullBatch, RowLosses
 
-__all__ = ["Span", "smooth_without_constraints", "unconstrained", "unconstrained_of_parts"]
+__all__ = ["Span"]
 
-#: Gradient norm at which the unconstrained minimisation ends, the gain that fifty of its iterations have to bring, and
-#: their number; what is left of it is in the span, as the Newton step is one of the directions.
-_GTOL, _GAIN, _FREE_ITER = 1e-3, 1e-6, 2000
 #: Lengths of directions, relative to the first one, below which they are left out; and of vectors that are to be kept.
 _RANK, _KEPT_RANK = 1e-3, 1e-9
 #: Numbers of features between which it suits: with fewer, there is nothing to choose.
@@ -194,56 +188,6 @@ class _Known(NamedTuple):
 
     free: np.ndarray
     widest: Start | None
-
-
-def smooth_without_constraints(problem: Problem) -> Problem:
-    """Return the problem without constraints, with the first objective on the way to the given one."""
-    return replace(problem, objective=problem.objective.loss.path()[0].bind(problem.data), constraints=())
-
-
-def unconstrained(problem: Problem) -> tuple[np.ndarray, int]:
-    """Return parameters that are best without constraints, nearly, and the number of evaluations."""
-    (found,), n_evaluations = unconstrained_of_parts(problem, [None])
-    return found, n_evaluations
-
-
-def unconstrained_of_parts(problem: Problem, parts: Iterable[np.ndarray | None]) -> tuple[list[np.ndarray], int]:
-    """Return the parameters for parts of the rows, of which None are all rows, and the number of evaluations.
-
-    Parameters
-    ----------
-    problem : Problem
-    parts : iterable of ndarray of int, or None
-        Rows of every part, ascending.
-
-    Returns
-    -------
-    params : list of ndarray of shape (n_params,)
-    n_evaluations : int
-        In units of all rows.
-    """
-    free = smooth_without_constraints(problem)
-    if has_convex_hessian(free):
-        return fitted_at_once(free, parts)
-    found, n_rows = [], 0
-    for rows in parts:
-        own = free if rows is None else free.on(free.data.part(rows))
-        params, n_evaluations = _minimum(own)
-        found.append(params)
-        n_rows += n_evaluations * own.data.n_samples
-    return found, int(np.ceil(n_rows / free.data.n_samples))
-
-
-def _minimum(free: Problem) -> tuple[np.ndarray, int]:
-    """Parameters of the least objective of a problem without constraints, and the number of evaluations."""
-    begin, options = np.zeros(free.n_params), (_FREE_ITER, _GTOL, _GAIN)
-    if has_linear_losses(free):
-        losses = LinearLosses(free)
-        (params, _), n_saved = minimise_values(free, losses.of_all, begin, *options)
-        return params, losses.n_evaluations + n_saved
-    view, nothing = FullBatchView(free), np.empty(0)
-    params, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, *options)
-    return params, view.n_evaluations
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Hinge, Logistic
 from fairconstrained.solvers._at_once import fitted_at_once
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
-from fairconstrained.solvers.span import unconstrained_of_parts
+from fairconstrained.solvers._unconstrained import unconstrained_of_parts
 
 
 @pytest.fixture
