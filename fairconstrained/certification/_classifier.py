@@ -16,13 +16,8 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
-from fairconstrained.certification._certificate import (
-    Certificate,
-    certificate_of,
-    check_certification,
-    check_rows,
-    split_params,
-)
+from fairconstrained.certification._certificate import Certificate, certificate_of
+from fairconstrained.certification._certify import check_certification, check_rows, split_params
 from fairconstrained.certification._planning import Judge, Ladder, Part, Planner, calibration_rows, fitted
 from fairconstrained.certification.evidence import METHODS
 from fairconstrained.certification.sample import as_loss_bound, groups_of

@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from fairconstrained.certification._certificate import answers_of
+from fairconstrained.certification._certify import answers_of
 from fairconstrained.certification.bootstrap import resampled, statistic_of
 from fairconstrained.certification.evidence import Evidence, evidence_of
 from fairconstrained.certification.sample import Sample, strata_of
