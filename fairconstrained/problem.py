@@ -230,54 +230,14 @@ class Problem(Terms):
         return self.parametric.coordinates(self.data, penalised=True)
 
     @cached_property
-    def _shifts(self) -> ScoreShifts | None:
+    def shifts(self) -> ScoreShifts | None:
+        """Shifts of the scores that the model can make for the objective; None where it has none."""
         return self.model.shifts(self.data, shared=self.objective.shift == "shared")
 
     @property
     def has_group_shifts(self) -> bool:
         """Whether the model can move the scores of every group on their own."""
-        return self._shifts is not None and self._shifts.n_shifts == self.data.n_groups
-
-    def finish(self, state: Any) -> Any:
-        """Shift the scores so that they make the fewest errors, by exact search, where the objective wants it.
-
-        Parameters
-        ----------
-        state : object
-            A state of the model.
-
-        Returns
-        -------
-        state : object
-            Unchanged for other objectives, for models whose scores cannot be shifted, and where the search would break
-            a constraint: with several of them, each one's search sees its own only.
-        """
-        decisions, shifts = self.objective.decisions, self._shifts
-        if decisions is None or shifts is None:
-            return state
-        shared = self.objective.shift == "shared" or not self.has_group_shifts
-        granularity = np.array([constraint.granularity for constraint in self.constraints])
-
-        def excess(scores: np.ndarray) -> np.ndarray:
-            return np.array([constraint.exact(scores) for constraint in self.constraints])
-
-        scores = self.scores(state)
-        before = excess(scores)
-        for search in self.offset_searches():
-            for step in range(decisions.n_steps):
-                gains = decisions.gains(scores > self.threshold)
-                offsets = search(scores, gains, self.threshold, shared)
-                shifted = self.project(shifts.moved(state, offsets[: shifts.n_shifts]))
-                moved = self.scores(shifted)
-                after = excess(moved)
-                if not (after <= np.maximum(before, granularity)).all():
-                    break
-                # the first step may have to give up some of the objective for a bound that is not kept
-                may_lose = not step and (before > granularity).any()
-                if not may_lose and decisions.of(moved > self.threshold) >= decisions.of(scores > self.threshold):
-                    break
-                state, scores, before = shifted, moved, after
-        return state
+        return self.shifts is not None and self.shifts.n_shifts == self.data.n_groups
 
 
 class FullBatchView:

@@ -41,6 +41,7 @@ from fairconstrained.solvers import (
     Span,
     SpanSearch,
     best_rescaled,
+    best_shifted,
     make_solver,
     polished,
     solver_class,
@@ -251,7 +252,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """The result with the best shift, and the best multiple where the solver is to keep the metric."""
         if solver.is_final and not result.status.is_infeasible:
             return result
-        result = replace(result, model_state=problem.finish(result.model_state))
+        result = replace(result, model_state=best_shifted(problem, result.model_state))
         return self._rescaled(problem, result) if solver.keeps_metric else result
 
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:

@@ -15,6 +15,7 @@ from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._rescaling import best_rescaled
+from fairconstrained.solvers._shifting import best_shifted
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted_span import CrossFittedModels, CrossFittedSpan
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
@@ -181,7 +182,7 @@ class CrossFitted(Solver):
 
 def _completed(problem: Problem, found: SolverResult) -> SolverResult:
     """The result with the best shift and multiple of its scores, which may settle what rounding of counts has not."""
-    finished = problem.finish(found.model_state)
+    finished = best_shifted(problem, found.model_state)
     state = best_rescaled(problem, [finished, *found.candidates])
     scores, status = problem.scores(state), found.status
     objective = problem.objective_at(state, scores)

@@ -16,6 +16,7 @@ from fairconstrained.solvers._augmented.warm_start import resume
 from fairconstrained.solvers._base import Status
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._rescaling import constant_scores
+from fairconstrained.solvers._shifting import best_shifted
 from fairconstrained.solvers.smooth import minimise
 
 __all__ = ["begin_stricter", "minimise_freely", "searches_first"]
@@ -49,7 +50,7 @@ def minimise_freely(run: Run, params: np.ndarray) -> None:
             # The scores of an easier loss, cut at the thresholds that count the fewest errors within the
             # constraints. The best classifier under a bound on positive rates has this form, a threshold
             # on P(y | x) for every group, so nothing else is tried where the search succeeds.
-            run.begin_at(problem.finish(params))
+            run.begin_at(best_shifted(problem, params))
             run.is_converged = iterates.best is not None
             if run.is_converged:
                 return

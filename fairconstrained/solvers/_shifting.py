@@ -1,0 +1,54 @@
+"""The shifts of the scores that make the fewest errors, by exact search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairconstrained.problem import Problem
+
+__all__ = ["best_shifted"]
+
+
+def best_shifted(problem: Problem, state: Any) -> Any:
+    """Shift the scores so that they make the fewest errors, by exact search, where the objective wants it.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : object
+        A state of the model.
+
+    Returns
+    -------
+    state : object
+        Unchanged for other objectives, for models whose scores cannot be shifted, and where the search would break
+        a constraint: with several of them, each one's search sees its own only.
+    """
+    decisions, shifts = problem.objective.decisions, problem.shifts
+    if decisions is None or shifts is None:
+        return state
+    shared = problem.objective.shift == "shared" or not problem.has_group_shifts
+    granularity = np.array([constraint.granularity for constraint in problem.constraints])
+
+    def excess(scores: np.ndarray) -> np.ndarray:
+        return np.array([constraint.exact(scores) for constraint in problem.constraints])
+
+    scores = problem.scores(state)
+    before = excess(scores)
+    for search in problem.offset_searches():
+        for step in range(decisions.n_steps):
+            gains = decisions.gains(scores > problem.threshold)
+            offsets = search(scores, gains, problem.threshold, shared)
+            shifted = problem.project(shifts.moved(state, offsets[: shifts.n_shifts]))
+            moved = problem.scores(shifted)
+            after = excess(moved)
+            if not (after <= np.maximum(before, granularity)).all():
+                break
+            # the first step may have to give up some of the objective for a bound that is not kept
+            may_lose = not step and (before > granularity).any()
+            if not may_lose and decisions.of(moved > problem.threshold) >= decisions.of(scores > problem.threshold):
+                break
+            state, scores, before = shifted, moved, after
+    return state
