@@ -1,8 +1,8 @@
 from ._interval import IntervalSuggestion as IntervalSuggestion
 from ._interval import suggest_interval as suggest_interval
+from ._named_scorers import get_fairness_scorer as get_fairness_scorer
+from ._named_scorers import get_fairness_scorer_names as get_fairness_scorer_names
 from ._scorers import FairnessScorer as FairnessScorer
-from ._scorers import get_fairness_scorer as get_fairness_scorer
-from ._scorers import get_fairness_scorer_names as get_fairness_scorer_names
 from ._scorers import make_fairness_scorer as make_fairness_scorer
 from ._scorers import make_performance_scorer as make_performance_scorer
 from .selection import BestFeasible as BestFeasible

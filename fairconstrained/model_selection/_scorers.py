@@ -8,25 +8,17 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import metrics as skm
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from fairconstrained.checks.docstrings import documented_by
-from fairconstrained.checks.messages import meant
 from fairconstrained.checks.parameters import parameter, with_parameters
-from fairconstrained.metrics import METRICS, MetricInfo, conditional_parity_gap
-from fairconstrained.metrics.registry import check_options, info_of
+from fairconstrained.metrics import METRICS
+from fairconstrained.metrics.registry import check_options
 from fairconstrained.metrics.validation import check_binary_labels
 from fairconstrained.model_selection.response import RESPONSES, get_response
 
-__all__ = [
-    "FairnessScorer",
-    "get_fairness_scorer",
-    "get_fairness_scorer_names",
-    "make_fairness_scorer",
-    "make_performance_scorer",
-]
+__all__ = ["MADE", "FairnessScorer", "Metric", "make_fairness_scorer", "make_performance_scorer"]
 
 Metric = Callable[..., Any]
 
@@ -39,7 +31,7 @@ _RESPONSE_OF_ARGUMENT = {
 }
 
 #: Documentation of what the functions that make scorers have in common.
-_MADE = """Parameters
+MADE = """Parameters
 ----------
 response : {"auto", "predict", "decision_function", "predict_proba"}, default="auto"
     Output of the estimator that the metric is given. "auto" knows it for every metric of
@@ -61,22 +53,6 @@ Raises
 TypeError
     If the metric has no argument of that name; the message lists those it has.
 """
-
-# name: (metric, response, greater is better). The names are scikit-learn's.
-_PERFORMANCE: dict[str, tuple[Metric, str, bool]] = {
-    "accuracy": (skm.accuracy_score, "predict", True),
-    "balanced_accuracy": (skm.balanced_accuracy_score, "predict", True),
-    "f1": (skm.f1_score, "predict", True),
-    "precision": (skm.precision_score, "predict", True),
-    "recall": (skm.recall_score, "predict", True),
-    "roc_auc": (skm.roc_auc_score, "decision_function", True),
-    "average_precision": (skm.average_precision_score, "decision_function", True),
-    "neg_log_loss": (skm.log_loss, "predict_proba", False),
-    "neg_brier_score": (skm.brier_score_loss, "predict_proba", False),
-    "r2": (skm.r2_score, "predict", True),
-    "neg_mean_squared_error": (skm.mean_squared_error, "predict", False),
-    "neg_mean_absolute_error": (skm.mean_absolute_error, "predict", False),
-}
 
 
 @with_parameters
@@ -264,7 +240,7 @@ class FairnessScorer(BaseEstimator):
         return repr(self)
 
 
-@documented_by(_MADE)
+@documented_by(MADE)
 def make_fairness_scorer(
     metric: Metric,
     *,
@@ -303,7 +279,7 @@ def make_fairness_scorer(
     )
 
 
-@documented_by(_MADE)
+@documented_by(MADE)
 def make_performance_scorer(
     metric: Metric,
     *,
@@ -343,79 +319,6 @@ def make_performance_scorer(
         pos_label=pos_label,
         metric_params=kwargs,
     )
-
-
-@documented_by(_MADE)
-def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
-    """Look up a scorer by name.
-
-    Parameters
-    ----------
-    name : str
-        ``"neg_"`` and a name of a metric of :mod:`fairconstrained.metrics`, such as
-        ``"neg_partial_statistical_parity_gap"``, ``"neg_demographic_parity"`` or Fairlearn's
-        ``"neg_equalized_odds_difference"``; the symbol of a metric in the papers, "Ind", "Sp", "Sf", "Ina", "Wd",
-        "pSP", "pDP", "pGAUC", "pEOP" or "pEOD"; or a performance measure such as ``"accuracy"``. See
-        :func:`get_fairness_scorer_names`.
-
-    Returns
-    -------
-    scorer : FairnessScorer
-        New scorer on every call. Greater is better, as scikit-learn requires: the score is *minus* the gap, also where
-        the name is a symbol, so ``-get_fairness_scorer("Ind")(...)`` is what a table of a paper shows under "Ind".
-
-    Raises
-    ------
-    ValueError
-        If there is no such name; the message lists those there are.
-
-    Examples
-    --------
-    >>> from fairconstrained.model_selection import get_fairness_scorer
-    >>> get_fairness_scorer("neg_independence_gap")
-    make_fairness_scorer(independence_gap, response='predict')
-
-    The papers' separation is the sum of two differences:
-
-    >>> get_fairness_scorer("Sp")
-    make_fairness_scorer(separation_gap, response='predict', agg_labels='sum')
-    """
-    if name in _PERFORMANCE:
-        metric, response, greater_is_better = _PERFORMANCE[name]
-        return make_performance_scorer(metric, response=response, greater_is_better=greater_is_better, **kwargs)
-    gaps = _gaps_by_name()
-    if name not in gaps:
-        raise ValueError(
-            f"There is no scorer {name!r}. There are {(names := get_fairness_scorer_names())}." + meant(name, names)
-        )
-    info, params = gaps[name]
-    return make_fairness_scorer(info.function, response=info.response, **{**params, **kwargs})
-
-
-def get_fairness_scorer_names() -> list[str]:
-    """Names that :func:`get_fairness_scorer` knows.
-
-    Returns
-    -------
-    names : list of str
-        Sorted.
-
-    Examples
-    --------
-    >>> from fairconstrained.model_selection import get_fairness_scorer_names
-    >>> "accuracy" in get_fairness_scorer_names()
-    True
-    """
-    return sorted([*_PERFORMANCE, *_gaps_by_name()])
-
-
-def _gaps_by_name() -> dict[str, tuple[MetricInfo, Mapping[str, Any]]]:
-    """Metrics, and their arguments, by the names of their scorers."""
-    infos = [*METRICS.values(), info_of(conditional_parity_gap)]  # which reports cannot list, without strata
-    named: dict[str, tuple[MetricInfo, Mapping[str, Any]]] = {
-        f"neg_{name}": (info, {}) for info in infos for name in info.names
-    }
-    return named | {info.symbol: (info, info.symbol_params) for info in METRICS.values() if info.symbol}
 
 
 def _needs_strata(metric: Metric) -> bool:
