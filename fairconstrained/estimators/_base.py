@@ -1,11 +1,10 @@
-"""Base of all estimators: the one `fit`, and what subclasses say of the problem that it solves."""
+"""Base of all estimators: the one `fit`, from rows to a fitted model."""
 
 from __future__ import annotations
 
 import copy
 import time
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -17,22 +16,19 @@ from typing_extensions import override
 
 from fairconstrained.checks.inputs import warn_of_another_order
 from fairconstrained.checks.seeds import seed_of
-from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
-from fairconstrained.domains import Domain
 from fairconstrained.estimators._accuracy import hints
 from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._published import PAPER, published_settings
 from fairconstrained.estimators._saved import SavedByParameters
 from fairconstrained.estimators._watching import WatchesSolver
-from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, Stratified, as_labels, encode_groups
+from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, Stratified
 from fairconstrained.estimators.parameters import CheckedParameters
 from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
-from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import (
     CrossFitted,
@@ -59,8 +55,8 @@ __all__ = ["BaseFairEstimator"]
 class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, MeasuresOtherRows, WatchesSolver):
     """An estimator that minimises an objective subject to fairness constraints.
 
-    A subclass defines *what* is solved by `_model`, `_objective`, `_constraints` and `_encode_target`; this class
-    validates, solves and reports.
+    A subclass defines *what* is solved by `_model`, `_objective`, `_constraints` and `_encode_target`, see
+    `PosesProblem`; this class validates, solves and reports.
     """
 
     # Class-level requests: with metadata routing on, no set_fit_request or set_score_request is needed.
@@ -71,14 +67,6 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     _default_solver: ClassVar[str] = "augmented_lagrangian"
     #: Parameters of the papers' experiments by solver, see `published_settings`.
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
-    #: Whether a table of booleans says which groups rows belong to; otherwise its columns are combined.
-    _takes_overlapping_groups: ClassVar[bool] = False
-    #: Names under which every constraint is to compare small groups, see `_measuring`; empty where rows tell.
-    _known_groups: Sequence[Mapping[str, str | None]] = ()
-    #: Whether every group is to be compared, however small.
-    _compares_all_groups: bool = False
-    #: Whether no constraint of a fit had anything to compare.
-    _compares_nothing: bool = False
     #: Whether the features are functions of another model's scores, as those of a head are. Then a search in the few
     #: directions that matter finds the best decisions, where decisions are what is bounded and counted.
     _on_scores: bool = False
@@ -87,26 +75,6 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     #: For messages: the argument that asks for no fairness, and remedies where the bound is not kept.
     _unconstrained: ClassVar[str] = "kappa=None"
     _remedy: ClassVar[str] = "Loosen kappa, give the model more freedom (group_interactions=True), or raise max_iter."
-
-    @abstractmethod
-    def _model(self, data: FairData) -> Model:
-        """The model of the scores."""
-
-    @abstractmethod
-    def _objective(self) -> Objective:
-        """The objective that is minimised."""
-
-    @abstractmethod
-    def _constraints(self, target: Target) -> list[Constraint]:
-        """The constraints, in the units of the solver."""
-
-    @abstractmethod
-    def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
-        """The targets in the units of the solver; sets what prediction needs to translate back."""
-
-    def _decision_threshold(self) -> float:
-        """Score above which a classifier predicts the positive class."""
-        return 0.0
 
     @override
     def forget_rows(self) -> Self:
@@ -281,119 +249,6 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     ) -> np.ndarray | None:
         """The weights to fit with; rows that are not to be seen have none."""
         return sample_weight
-
-    def _small_groups(self, target: Target, sensitive_features: Any, sample_weight: np.ndarray | None) -> SmallGroups:
-        """The groups that are too small for the bounds, where ``small_groups`` says what is to become of them."""
-        what = getattr(self, "small_groups", "error")
-        if what == "error" or sensitive_features is None or self._constraints_choose_groups():
-            return NO_SMALL_GROUPS
-        rows = np.empty((target.values.size, 0))
-        data = copy.copy(self)._data(rows, target, sensitive_features, sample_weight)
-        if data.unions is not None:
-            raise ValueError(
-                f"small_groups={what!r} needs groups that do not overlap where constraint is not a name. Set it to "
-                "'error', and small_groups of the constraints that have it, such as RateGap(small_groups='merge')."
-            )
-        return SmallGroups.found(self._bound_constraints(data, target, checked=False), data.labels, what)
-
-    @override
-    def _data(
-        self,
-        X: Any,
-        target: Target,
-        sensitive_features: Any,
-        sample_weight: np.ndarray | None,
-        small: SmallGroups = NO_SMALL_GROUPS,
-    ) -> FairData:
-        given = Stratified.of(sensitive_features)
-        groups = encode_groups(given.features, target.values, sample_weight, self._takes_overlapping_groups)
-        groups = small.applied(groups)
-        self.groups_ = as_labels(() if given.features is None else groups.names)
-        return FairData.from_arrays(
-            X,
-            target.values,
-            groups.codes,
-            groups.labels,
-            sample_weight,
-            groups.unions,
-            n_ignored=small.n_ignored(groups),
-            strata=given.encoded(target.values.size),
-        )
-
-    def _problem(self, data: FairData, target: Target) -> Problem:
-        model = self._model(data)
-        data = model.placed(data)
-        bound = () if self._holds_vacuously(data) else self._bound_constraints(data, target)
-        return Problem(
-            model=model,
-            objective=self._objective().bind(data),
-            constraints=self._comparing(bound, data),
-            data=data,
-            domain=self._domain(data),
-            threshold=self._decision_threshold(),
-        )
-
-    def _comparing(self, bound: tuple[BoundConstraint, ...], data: FairData) -> tuple[BoundConstraint, ...]:
-        """The constraints that have anything to compare; sets ``ignored_groups_``."""
-        if hasattr(self, "small_groups"):
-            self._compared_as = [constraint.compared_as for constraint in bound]
-            known = [names for of in self._compared_as for names in of.items()]
-            ignored = dict.fromkeys(label for label, name in known if name is None)
-            self.ignored_groups_ = [*data.labels[data.n_groups - data.n_ignored :], *ignored]
-        kept = tuple(constraint for constraint in bound if constraint.compares)
-        self._compares_nothing = bool(bound) and not kept
-        return kept
-
-    def _lacks_bound(self, problem: Problem) -> bool:
-        """Whether a bound was asked for, and there is nothing to bound."""
-        nothing = self._holds_vacuously(problem.data) or self._bounds_nothing() or self._compares_nothing
-        return self._asks_for_fairness() and not problem.constraints and nothing
-
-    def _domain(self, data: FairData) -> Domain | None:
-        """The set of the parameters; None for all."""
-        return None
-
-    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
-        """The constraints on ``data``; unless ``checked``, whose cells may be too small for ``kappa``."""
-        constraints = self._constraints(target)
-        if data.strata is not None and not any(constraint.compares_within_strata for constraint in constraints):
-            raise ValueError(
-                "strata were given, but no constraint compares groups within them; leave them out, or set "
-                "constraint='conditional_parity', or a GroupRates with within='strata'."
-            )
-        if self._compares_all_groups:
-            constraints = [constraint.of_all_groups() for constraint in constraints]
-        if len(self._known_groups) == len(constraints):
-            constraints = [c.comparing(names) for c, names in zip(constraints, self._known_groups, strict=True)]
-        bound = [constraint.unchecked(data) for constraint in constraints]
-        reported = tuple(c.renamed(name) for c, name in zip(bound, self._names_of(bound), strict=True))
-        for constraint in reported if checked else ():
-            constraint.check_resolution()
-        return reported
-
-    def _names_of(self, bound: Sequence[BoundConstraint]) -> list[str]:
-        """The names under which ``constraint_values_`` reports the constraints."""
-        return [constraint.name for constraint in bound]
-
-    def _constraints_choose_groups(self) -> bool:
-        """Whether the constraints themselves merge or ignore small groups, which may overlap."""
-        return False
-
-    @override
-    def _holds_vacuously(self, data: FairData) -> bool:
-        return data.n_groups - data.n_ignored <= 1
-
-    def _asks_for_fairness(self) -> bool:
-        """Whether anything is to be bounded."""
-        return self.kappa is not None
-
-    @override
-    def _bounds_anything(self, problem: Problem) -> bool:
-        return bool(problem.constraints) and self._asks_for_fairness()
-
-    def _bounds_nothing(self) -> bool:
-        """Whether the user's list of constraints is empty."""
-        return False
 
     def _auto_solver(self, problem: Problem) -> str:
         """Name of the solver that "auto" stands for.

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from fairconstrained.data import FairData
 from fairconstrained.estimators._outcome import Target, TellsOutcome
 from fairconstrained.estimators._rows import checked_features, checked_rows
-from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, Stratified
+from fairconstrained.estimators.grouping import Stratified
 
 __all__ = ["MeasuresOtherRows"]
 
@@ -30,21 +30,6 @@ class MeasuresOtherRows(TellsOutcome):
         ValueError
             If nothing is bounded here.
         """
-
-    @abstractmethod
-    def _data(
-        self,
-        X: Any,
-        target: Target,
-        sensitive_features: Any,
-        sample_weight: np.ndarray | None,
-        small: SmallGroups = NO_SMALL_GROUPS,
-    ) -> FairData:
-        """Return the data that the terms are bound to; sets ``groups_``."""
-
-    @abstractmethod
-    def _holds_vacuously(self, data: FairData) -> bool:
-        """Whether there is nothing to compare: a single group."""
 
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:
         """Rows as the model takes them, see `checked_rows`; a model may take others, such as missing values."""

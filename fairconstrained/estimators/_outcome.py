@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import copy
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from fairconstrained.constraints import BoundConstraint
-from fairconstrained.data import FairData
 from fairconstrained.estimators._notices import notices
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups
 from fairconstrained.estimators.new_rows import TellsNewRows
@@ -45,7 +42,7 @@ class Fitted:
     of_folds: tuple[Start, ...] = ()
 
 
-class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
+class TellsOutcome(TellsNewRows):
     """Estimators that report the outcome of a fit in the attributes that all of them have.
 
     Attributes
@@ -84,20 +81,10 @@ class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
     """
 
     _fitted: Fitted
-    _compares_all_groups: bool
-    ignored_groups_: list[Any]
 
     @abstractmethod
     def _without_bound(self) -> Self:
         """Return this fitted model with the parameters of no bound."""
-
-    @abstractmethod
-    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
-        """The constraints on ``data``; unless ``checked``, whose cells may be too small for ``kappa``."""
-
-    @abstractmethod
-    def _lacks_bound(self, problem: Problem) -> bool:
-        """Whether a bound was asked for, and there is nothing to bound."""
 
     def named_kappas(self) -> dict[str, float | None]:
         """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``.

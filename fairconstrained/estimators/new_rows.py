@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators._cross_fitted_gaps import fold_obstacle, for_all_rows, held_out_scores
+from fairconstrained.estimators._posing import PosesProblem
 from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.features import beside
@@ -103,7 +104,7 @@ class BoundsNewRows:
         follows.
     new_row_folds : int, "auto" or None, default="auto"
         Folds of the rows for ``new_row_gaps_``. "auto": 2, which takes about as long as the fit, or 5 with
-        ``promise="new_rows"``. None: no estimate, and no fit without the bound for ``hints_``.
+        ``promise="new_rows"``. None: no estimate, and no advice in ``hints_``, as both take further fits.
     """
 
     promise: str = parameter("training", [StrOptions({"training", "new_rows"})])
@@ -112,7 +113,7 @@ class BoundsNewRows:
     )
 
 
-class TellsNewRows(BoundsNewRows):
+class TellsNewRows(BoundsNewRows, PosesProblem):
     """Estimators that fit to parts of the rows and measure on the others.
 
     Attributes
@@ -149,10 +150,6 @@ class TellsNewRows(BoundsNewRows):
     @abstractmethod
     def _has_few_features(self) -> bool:
         """Whether the features are already few and cross-fitted, as those of a head are."""
-
-    @abstractmethod
-    def _bounds_anything(self, problem: Problem) -> bool:
-        """Whether any metric of the problem is to be bounded."""
 
     def _fold_units(self, problem: Problem) -> np.ndarray | None:
         """Numbers of what has to be in one fold, by row; None: the clusters of the data."""
