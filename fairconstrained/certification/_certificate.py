@@ -57,7 +57,8 @@ class Certificate(PlainState):
         the overlap can be due to chance or is at most 1 %; None if the model keeps no record of its rows.
     noticeable_overlap : int or None
         The fewest rows in common with the fit that are noticed with a probability of at least 95 %: models remember
-        hashes of at most 5,000 of their rows. None if even all might not be, or if nothing is known.
+        hashes of at most 5,000 of their rows. None if even a complete overlap might not be noticed, or if nothing is
+        known.
     """
 
     metric: str

@@ -71,17 +71,18 @@ def certify(
     The probability is over the draw of the rows, which have to be independent, of one distribution, and of equal
     weight. The groups are those of the rows. Where the numbers of rows in groups (or in the cells of group and label
     that a metric compares) are fixed beforehand, bounds on gaps between groups hold all the same, as they hold given
-    these numbers. Metrics of everybody need the shares of the population: `inaccuracy`, `minority_share`,
-    "intersectional" rates, losses with ``reference="overall"``, `positive_equality_gap`, `negative_equality_gap`,
-    `bpsn_bnsp_gap`, groups that overlap, and AUC gaps of a ``protected`` group to all others.
+    these numbers. Metrics in which rows of several groups are averaged need the groups to be drawn with their shares of
+    the population: `inaccuracy`, `minority_share`, "intersectional" rates, losses with ``reference="overall"``,
+    `positive_equality_gap`, `negative_equality_gap`, `bpsn_bnsp_gap`, groups that overlap, and AUC gaps of a
+    ``protected`` group to all others.
 
-    Of more than two classes the metric is the largest gap of a class against all others, and so is what is bounded: all
-    classes of the model count, also those that no row has. Log losses and errors are those of all classes.
+    For more than two classes, the largest gap of a class against all others is measured and bounded: all classes of the
+    model count, also those that no row has. Log losses and errors are those of all classes.
 
     ===============  ===============================================================================================
     method           for
     ===============  ===============================================================================================
-    "betting"        Wealth of bets on all pairings of two samples, without a distribution. AUC gaps.
+    "betting"        Wealth of bets on all pairings of two samples, whatever their distributions are. AUC gaps.
     "hoeffding"      Hoeffding's inequality for a sum as a whole. Sufficiency, and separation with
                      ``agg_labels="sum"``, which are sums over labels; inter- and intra-group AUC gaps, which are
                      differences of independent AUCs.
@@ -132,8 +133,8 @@ def certify(
     n_jobs : int, default=None
         Number of processes for the resamples of the bootstrap; see joblib. The certificate is the same.
     allow_training_data : bool, default=False
-        Whether rows on which the model was fitted are no error; the certificate says so then. Models of this package
-        keep a record of their rows. **Of other models nothing is known, and this is not checked.**
+        Whether to accept rows on which the model was fitted; the certificate then says so. Models of this package keep
+        a record of their rows. **Of other models nothing is known, and this is not checked.**
 
     Returns
     -------
@@ -143,9 +144,9 @@ def certify(
     ------
     ValueError
         If ``delta`` is not in (0, 1), lengths differ, there is a single group, a cell that the metric compares is
-        empty (the message prints the counts), the metric is unknown or has no such method, it does not fit what
-        the model says, ``metric_params`` holds weights, a loss lies outside ``loss_bound``, or the model was fitted on
-        the rows.
+        empty (the message prints the counts), the metric is unknown or has no such method, it compares labels and
+        the model is a regressor, ``metric_params`` holds weights, a loss lies outside ``loss_bound``, or the model was
+        fitted on the rows.
     TypeError
         If the model has no response that the metric could be computed from.
 

@@ -38,7 +38,7 @@ _SHARES = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1)
 
 @with_parameters
 class CertifiedFairClassifier(DelegatesToFitted):
-    r"""A classifier with a gap of at most kappa in the population, with stated confidence; or a warning.
+    r"""A classifier that certifies, with a stated confidence, a gap of at most kappa in the population, or warns.
 
     .. math:: P\bigl(\text{certified and gap in the population} > \kappa\bigr) \le \delta
 

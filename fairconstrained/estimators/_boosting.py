@@ -116,7 +116,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     n_estimators : int, default=300
         Number of trees that are grown; the model has as many of them as are best within the bounds.
     learning_rate : float, default=0.1
-        Factor of the leaves.
+        Factor by which the values of the leaves of every tree are multiplied.
     num_leaves : int, default=31
         Largest number of leaves of a tree.
     lgbm_params : dict, optional

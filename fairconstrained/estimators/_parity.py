@@ -188,11 +188,12 @@ class PartialParity(
     Parameters
     ----------
     solver : str, default="auto"
-        For linear scores of 9 to 1,000 features, "auto" is "cross_fitted" where all constraints are on rates of
-        decisions and every compared cell has 100 rows or more, and else "span" where they are on rates, distributions
-        or means of losses (all but AUCs) of scores that the groups share; otherwise it is "augmented_lagrangian". These
-        three bound the reported metric, and so does "proxy_lagrangian". "idca", "switching_subgradient" and
-        "stochastic_idca" (mini-batches) follow the paper and bound its surrogate; "penalized_subgradient" has no bound.
+        "auto" takes the first of three solvers that suits the problem. "cross_fitted" takes linear scores of 9 to 1,000
+        features, and constraints on rates of decisions whose compared cells all have 100 rows or more. "span" takes
+        such scores, if all groups share the coefficients, and any constraints but those on AUCs. "augmented_lagrangian"
+        takes the rest. These three bound the reported metric, and so does "proxy_lagrangian". "idca",
+        "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound its surrogate;
+        "penalized_subgradient" has no bound.
     max_iter : int or None, default=None
         Outer iterations of the solver; None is the solver's own default: 50 for "cross_fitted", "span" and
         "augmented_lagrangian", 100 for "idca", 20 for "stochastic_idca", 10000 for "switching_subgradient".

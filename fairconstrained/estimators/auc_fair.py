@@ -92,7 +92,8 @@ class BaseAUCFairClassifier(
     activation : {"logistic", "relu", "tanh", "silu", "softplus"}, default="logistic"
         Activation function of the hidden layers.
     fit_intercept : bool, default=True
-        The AUCs do not depend on it: with ``objective="auc"`` it is chosen for the training accuracy.
+        Whether the scores have an intercept. AUCs do not depend on it; with ``objective="auc"`` it is chosen for the
+        training accuracy.
     alpha : float, default=0.0
         Weight of the l2 penalty on the coefficients. Its effect depends on the units of the features; with 0, linear
         scores do not depend on them.
@@ -183,7 +184,7 @@ class BaseAUCFairClassifier(
 
 @with_parameters
 class AUCFairClassifier(AUCStreaming, BaseAUCFairClassifier, StartsWarm):
-    r"""Classifier with a bound on the difference of two AUCs, which no threshold enters.
+    r"""Classifier with a bound on the difference of two AUCs, which does not depend on a threshold.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad
               \left| \mathrm{AUC}(G_1, G_1') - \mathrm{AUC}(G_2, G_2') \right| \le \kappa,

@@ -45,9 +45,10 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     .. math:: \min_F \; f(F) \quad \text{s.t.} \quad \mathrm{gap}(F) \le \kappa, \qquad
               F(x) = b + \sum_{t=1}^T \eta \, \mathrm{tree}_t(x)
 
-    where f is the mean loss and the gap is by ``constraint``. Every tree, grown by LightGBM, follows the slopes of the
-    Lagrangian in the scores, and the multipliers follow the gap, see `fairconstrained.solvers.NewtonBoosting`. The
-    result has the number of trees T of least objective among those whose *exact* gap is at most ``kappa``.
+    where f is the mean loss, and ``constraint`` says which gap is bounded. Every tree, grown by LightGBM, follows the
+    slopes of the Lagrangian in the scores, and the multipliers follow the gap, see
+    `fairconstrained.solvers.NewtonBoosting`. The number of trees T is the one of least objective among those whose
+    *exact* gap is at most ``kappa``.
 
     Trees can overfit the bound: with ``kappa=0.02`` on the training rows, gaps of new rows are larger, see
     :doc:`/guide/boosted_trees`. ``validation_fraction`` bounds the gap of rows that no tree is fitted to.
@@ -123,7 +124,7 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
     constraint : str, Constraint or list of (str, Constraint), default="statistical_parity"
         Whether the distributions of the predictions must agree at every threshold ("statistical_parity"), at
         ``threshold`` only ("demographic_parity"), or in how often one group is ranked above another ("group_auc"); or
-        the largest half of a mean squared error of a group ("bounded_group_loss", in units of ``y`` squared). Or
+        half of the largest mean squared error of a group ("bounded_group_loss", in units of ``y`` squared). Or
         constraints of `fairconstrained.constraints`, with thresholds and widths in units of ``y``.
     threshold : float, default=0.0
         The threshold of demographic parity, in units of ``y``.

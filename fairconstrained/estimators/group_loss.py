@@ -232,8 +232,8 @@ class GroupLossRegressor(FairRegressorMixin, BaseGroupLoss):
     Parameters
     ----------
     loss : {"squared", "absolute"}, default="squared"
-        Loss in the objective and in the bound: half the squared error, or the absolute error. ``kappa`` is in its units
-        (half those of a mean squared error).
+        Loss in the objective and in the bound: half of the squared error, or the absolute error. So with "squared",
+        ``kappa`` bounds half of a mean squared error.
 
     Attributes
     ----------

@@ -66,9 +66,9 @@ class RateParityClassifier(
     ----------
     kappa : float or None, default=0.05
         Bound on the gap that `fairconstrained.metrics.rate_gap` measures on the training data with this ``constraint``
-        and ``rate``; in [0, 1], at least 0 for a hinge. With ``solver="auto"`` the fitted model keeps it, for the
-        indicator up to the share of a group that one row stands for, or `fit` warns and ``status_`` is
-        ``"infeasible"``. None: unconstrained, for comparison.
+        and ``rate``; in [0, 1], and any number of at least 0 for a hinge or a loss. With ``solver="auto"`` the fitted
+        model keeps it, for the indicator up to the share of a group that one row stands for, or `fit` warns and
+        ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
     constraint : str, Constraint or list of (str, Constraint), default="demographic_parity"
         Rates that are compared, and whose gap ``kappa`` bounds, by name:
 
@@ -108,9 +108,9 @@ class RateParityClassifier(
         them out of the constraint.
     solver : str, default="auto"
         "auto" is as in `PartialParityClassifier` for linear scores ("cross_fitted", "span" or
-        "augmented_lagrangian"), and "adam_lagrangian" for modules, but "augmented_lagrangian" for modules and "f1" or
-        another function of the four counts, which mini-batches do not estimate. Other solvers bound a surrogate of the
-        indicator, or the smooth rates up to their own accuracy.
+        "augmented_lagrangian"). For modules it is "adam_lagrangian", except with an objective that mini-batches cannot
+        estimate, such as "f1": then it is "augmented_lagrangian". Other solvers bound a surrogate of the indicator, or
+        the smooth rates up to their own accuracy.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "plada", whose parameters are one set for linear scores and one for networks: in place of this estimator's own,

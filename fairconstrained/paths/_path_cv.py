@@ -32,8 +32,8 @@ class ChoiceParameters:
     Parameters
     ----------
     bound : float, default=0.05
-        Largest mean held-out gap that is allowed, at least 0. Compare ``kappa``, which bounds the gap on the training
-        rows, where it may be smaller.
+        Largest mean held-out gap that is allowed, at least 0. A ``kappa`` bounds the gap on the training rows, where it
+        may be smaller.
     kappas : array-like, default=None
         Bounds to choose from, as in `fairness_path`; None is a grid from the unconstrained gap down to what the groups
         resolve.

@@ -44,7 +44,8 @@ class Bound(NamedTuple):
     here : float
         The metric on the rows of the report; NaN where it was not measured.
     price : float
-        Fall of the training objective for one unit more of kappa, at first; NaN where it is not known.
+        By how much the training objective would fall for one unit more of kappa, to first order; NaN where it is not
+        known.
     objective : float
         The training objective; NaN where it is not known.
     new_rows, error : float
@@ -160,7 +161,7 @@ def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list
 
 
 def words_for(model: Any) -> str:
-    """How the model writes itself, without addresses in memory, which differ from run to run."""
+    """The text that represents the model, without addresses in memory, which differ from run to run."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(model))
 
 
