@@ -77,9 +77,7 @@ class Proposal:
         decisions = problem.objective.decisions
         if problem.objective.counts_errors and decisions is not None:
             return decisions.of(scores > problem.threshold)
-        with torch.no_grad():
-            loss = float(problem.objective.values(torch.from_numpy(scores), torch.empty(0, dtype=torch.float64)).sum())
-        return loss + problem.model.penalty_at(self.state)
+        return problem.objective_at(self.state, scores)
 
     @property
     def is_in_domain(self) -> bool:
