@@ -48,10 +48,10 @@ def solve_by_kkt(problem: Problem, kappa: float) -> Known:
     return Known(problem, params, float(objective), multiplier)
 
 
-def solve_by_slsqp(problem: Problem) -> Known:
-    """Any smooth convex problem with two opposite linear constraints, of which the second is active."""
+def _slsqp(problem: Problem) -> Any:
+    """The optimum of a smooth problem with two constraints, from zero."""
     view = problem.view(FullBatch)
-    found = minimize(
+    return minimize(
         lambda z: (view.at(z).objective, view.at(z).gradient(1.0, np.zeros(2))),
         np.zeros(problem.n_params),
         jac=True,
@@ -63,6 +63,11 @@ def solve_by_slsqp(problem: Problem) -> Known:
         },
         options={"ftol": 1e-15, "maxiter": 500},
     )
+
+
+def solve_by_slsqp(problem: Problem) -> Known:
+    """Any smooth convex problem with two opposite linear constraints, of which the second is active."""
+    found, view = _slsqp(problem), problem.view(FullBatch)
     point = view.at(found.x)
     a = point.gradient(0.0, np.array([0.0, 1.0]))
     multiplier = -float(point.gradient(1.0, np.zeros(2)) @ a) / float(a @ a)
@@ -99,22 +104,11 @@ def unequal(make_data: Any, make_problem: Any) -> Unequal:
     codes, X = data.codes, data.X
     data = FairData.from_arrays(X, y.numpy(), codes, data.labels)
     problem = make_problem(data, LossParity(0.05).unchecked(data))
-    view, free = problem.view(FullBatch), problem.without_constraints().view(FullBatch)
+    free = problem.without_constraints().view(FullBatch)
     unbounded = minimize(
         lambda z: (free.at(z).objective, free.at(z).gradient(1.0, np.empty(0))), np.zeros(4), jac=True, tol=1e-12
     )
-    found = minimize(
-        lambda z: (view.at(z).objective, view.at(z).gradient(1.0, np.zeros(2))),
-        np.zeros(4),
-        jac=True,
-        method="SLSQP",
-        constraints={
-            "type": "ineq",
-            "fun": lambda z: -view.at(z).constraints,
-            "jac": lambda z: -np.stack([view.at(z).gradient(0.0, unit) for unit in np.eye(2)]),
-        },
-        options={"ftol": 1e-15, "maxiter": 500},
-    )
+    found = _slsqp(problem)
     assert problem.constraints[0].metric(problem.scores(unbounded.x)) > 0.09  # the bound is active
     return Unequal(problem, found.x, found.fun, unbounded.x)
 

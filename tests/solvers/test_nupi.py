@@ -5,6 +5,7 @@ import pytest
 
 from fairconstrained.domains import Box
 from fairconstrained.solvers import NuPI
+from tests.solvers.adam import AdamByHand
 
 START = (1.5, -0.5)
 OPTIONS = {
@@ -13,19 +14,6 @@ OPTIONS = {
     "gradient ascent": NuPI(learning_rate=0.05, integral_gain=0.3, proportional_gain=0.0),
     "small multipliers": NuPI(learning_rate=0.05, integral_gain=0.5, max_multiplier=0.4),
 }
-
-
-class AdamByHand:
-    """Kingma and Ba, Algorithm 1."""
-
-    def __init__(self, size):
-        self.m, self.v, self.t = np.zeros(size), np.zeros(size), 0
-
-    def direction(self, g):
-        self.t += 1
-        self.m = 0.9 * self.m + 0.1 * g
-        self.v = 0.999 * self.v + 0.001 * g**2
-        return self.m / (1 - 0.9**self.t) / (np.sqrt(self.v / (1 - 0.999**self.t)) + 1e-8)
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())

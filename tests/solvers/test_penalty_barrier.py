@@ -6,6 +6,7 @@ import pytest
 from fairconstrained.domains import Box
 from fairconstrained.solvers import PenaltyBarrier
 from fairconstrained.solvers.published.penalty_barrier import _slope
+from tests.solvers.adam import AdamByHand
 
 START = (1.5, -0.5)
 OPTIONS = {
@@ -25,19 +26,6 @@ def phi(u):
 
 def dphi(u):
     return 1 + u if u >= -0.5 else -1 / (4 * u)
-
-
-class AdamByHand:
-    """Kingma and Ba, Algorithm 1."""
-
-    def __init__(self, size):
-        self.m, self.v, self.t = np.zeros(size), np.zeros(size), 0
-
-    def direction(self, g):
-        self.t += 1
-        self.m = 0.9 * self.m + 0.1 * g
-        self.v = 0.999 * self.v + 0.001 * g**2
-        return self.m / (1 - 0.9**self.t) / (np.sqrt(self.v / (1 - 0.999**self.t)) + 1e-8)
 
 
 def test_the_slope_is_that_of_the_function_and_continuous():
