@@ -14,14 +14,10 @@ import pandas as pd
 from scipy.special import expit, logit, softmax
 
 from fairconstrained.checks.inputs import as_table, in_memory
-from fairconstrained.groups import is_membership
+from fairconstrained.groups import GroupEncoder, Groups, is_membership
 from fairconstrained.metrics import PercentileIntervals
 from fairconstrained.metrics.classes import class_log_loss, class_margins
-from fairconstrained.metrics.validation import (
-    GroupedRows,
-    check_groups,
-    check_threshold,
-)
+from fairconstrained.metrics.validation import GroupedRows, check_groups, check_threshold
 from fairconstrained.reporting._encoding import decided, encoded
 from fairconstrained.reporting._names import GroupNames
 
@@ -100,7 +96,7 @@ class ReportRows:
         threshold = check_threshold(threshold)
         answers = encoded(y_true, y_score, y_pred, threshold, pos_label, has_probabilities, classes)
         frame = _features(sensitive_features)
-        grouped = check_groups(frame, sample_weight, answers.y_true.size)
+        grouped = _in_order(check_groups(frame, sample_weight, answers.y_true.size), frame)
         if grouped.n_groups < 2:
             raise ValueError(f"a report compares groups, and there is only one: {grouped.labels[0]!r}.")
         if interval is not None:
@@ -255,6 +251,15 @@ def _features(sensitive_features: Any) -> pd.DataFrame:
         else [f"feature {name}" if isinstance(name, int) else str(name) for name in frame.columns]
     )
     return frame.set_axis(names, axis=1).apply(_by_numbers)
+
+
+def _in_order(grouped: GroupedRows, frame: pd.DataFrame) -> GroupedRows:
+    """The same groups in the order of their first column, then of the second one and so on; see `_by_numbers`."""
+    first = np.unique(grouped.codes, return_index=True)[1]
+    places = [GroupEncoder(frame.iloc[:, [column]]).codes[first] for column in range(frame.shape[1])]
+    order = np.lexsort(places[::-1])  # by which the last of its keys comes first
+    groups = Groups(np.argsort(order)[grouped.codes], tuple(grouped.labels[code] for code in order))
+    return replace(grouped, groups=groups)
 
 
 def _by_numbers(column: pd.Series[Any]) -> pd.Series[Any]:

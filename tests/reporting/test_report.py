@@ -168,9 +168,12 @@ def test_several_columns_make_combinations():
 
 
 def test_ranges_stand_in_the_order_of_their_numbers():
-    ages = ["100+", "25-40", "<25", "unknown", "41-99"] * 4
-    report = fairness_report([0, 1] * 10, None, y_pred=[0, 1, 1, 0] * 5, sensitive_features=ages, n_resamples=0)
-    assert report.table.index.tolist() == ["<25", "25-40", "41-99", "100+", "unknown", "overall"]
+    ages, ordered = ["100+", "25-40", "<25", "unknown", "41-99"] * 4, ["<25", "25-40", "41-99", "100+", "unknown"]
+    rows = {"y_true": [0, 1] * 10, "y_score": None, "y_pred": [0, 1, 1, 0] * 5, "n_resamples": 0}
+    assert fairness_report(**rows, sensitive_features=ages).table.index.tolist() == [*ordered, "overall"]
+    several = fairness_report(**rows, sensitive_features=pd.DataFrame({"sex": ["m", "f"] * 10, "age": ages}))
+    assert several.table.index.tolist() == [*((sex, age) for sex in "fm" for age in ordered), "overall"]
+    assert several.table["n_samples"].tolist() == [2] * 10 + [20]
 
 
 def test_an_empty_cell_is_nan_and_said(rows):
