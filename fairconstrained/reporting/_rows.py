@@ -254,7 +254,7 @@ def _features(sensitive_features: Any) -> pd.DataFrame:
 
 
 def _in_order(grouped: GroupedRows, frame: pd.DataFrame) -> GroupedRows:
-    """The same groups in the order of their first column, then of the second one and so on; see `_by_numbers`."""
+    """Sort combinations by their first column, then by the second one and so on; see `_by_numbers`."""
     first = np.unique(grouped.codes, return_index=True)[1]
     places = [GroupEncoder(frame.iloc[:, [column]]).codes[first] for column in range(frame.shape[1])]
     order = np.lexsort(places[::-1])  # by which the last of its keys comes first
