@@ -112,7 +112,7 @@ def _exact_measures(split: Split, notion: Notion, outcome: Outcome) -> Row:
 
 
 def _floors(split: Split, notion: Notion, outcome: Outcome, error: float) -> Row:
-    """What sampling alone explains: of one difference, and of the largest of several where the gap is that."""
+    """Gaps that sampling alone explains: of one difference, and of the largest of several where the gap is that."""
     if not np.isfinite(outcome.kappa):
         return {"floor": np.nan, "floor_of_several": np.nan}
     one = floor(outcome.kappa, error)
