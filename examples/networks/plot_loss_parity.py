@@ -94,8 +94,8 @@ plt.show()
 # ------------------------
 #
 # The smaller gap harms the women: their loss rises by more than that of the men falls. A bound on a difference allows
-# this. On new rows a part of the difference remains, because only the losses of the training rows were made
-# equal.
+# this. On new rows a part of the difference remains: the fit makes up for what it overfits the training rows, but
+# only as far as fits to halves of them show it.
 
 
 def group_losses(model, X, y, sex):

@@ -42,6 +42,8 @@ class _Form(ABC):
 
     #: Whether the logarithms of the means are compared.
     is_relative: ClassVar[bool] = False
+    #: Whether every difference is bounded in both directions.
+    is_two_sided: ClassVar[bool] = False
 
     @abstractmethod
     def limit(self, kappa: float) -> float:
@@ -61,6 +63,8 @@ class _Form(ABC):
 
 
 class _Difference(_Form):
+    is_two_sided: ClassVar[bool] = True
+
     @override
     def limit(self, kappa: float) -> float:
         return kappa
@@ -80,6 +84,8 @@ class _ToOverall(_Difference):
 
 
 class _Excess(_Difference):
+    is_two_sided: ClassVar[bool] = False
+
     @override
     def sides(self, n_groups: int) -> _Sides:
         return _Sides(np.arange(n_groups), np.full(n_groups, n_groups), "all")
@@ -93,6 +99,7 @@ class _Ratio(_Difference):
     """
 
     is_relative: ClassVar[bool] = True
+    is_two_sided: ClassVar[bool] = False
 
     @override
     def limit(self, kappa: float) -> float:

@@ -107,6 +107,7 @@ class _SomeRows(BoundConstraint):
     complaint_about_decisions = _handed_on("complaint_about_decisions")
 
     exact = _of_own("exact")
+    differences = _of_own("differences")
     metric = _of_own("metric")
     initial_aux = _of_own("initial_aux")
     values_at_cuts = _of_own("values_at_cuts")
@@ -119,6 +120,7 @@ class _SomeRows(BoundConstraint):
     stricter = _moved("stricter")
     with_logistic_slopes = _moved("with_logistic_slopes")
     with_components = _moved("with_components")
+    with_optimism = _moved("with_optimism")
     with_restoring_slopes = _moved("with_restoring_slopes")
 
     @property

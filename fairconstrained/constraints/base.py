@@ -66,6 +66,30 @@ class BoundConstraint(Exact):
         """Return the bound that is stricter than ``kappa`` by a margin, as far as one can be."""
         return max(self.kappa - margin, 0.0)
 
+    def differences(self, scores: np.ndarray) -> np.ndarray | None:
+        """Return the signed differences of which the metric is the largest, with both signs of each.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+
+        Returns
+        -------
+        differences : ndarray of shape (n_components,) or None
+            None where the metric is no such thing, or a step of the scores.
+        """
+        return None
+
+    def with_optimism(self, optimism: np.ndarray) -> Self:
+        """Return the constraint that bounds the differences on rows not seen as well, where there are `differences`.
+
+        Parameters
+        ----------
+        optimism : ndarray of shape (n_components,)
+            By how much larger the differences are on those rows, at least 0.
+        """
+        return self
+
     @property
     def sees_cells_only(self) -> bool:
         """Whether rows of one group and target are alike to the metric, except for their scores."""

@@ -46,6 +46,8 @@ class BoundMeanGaps(BoundRowFunction):
         Factor of logarithms, so that their quadratic penalties do not outweigh every loss.
     levels : ndarray of shape (n_cells,), or 1
         Smooth means at the scores of the last refinement, around which the logarithms of ratios are linear.
+    optimism : ndarray of shape (n_components,), or None
+        By how much larger the differences are on rows that the model has not seen, see `with_optimism`.
     """
 
     notion: Notion
@@ -54,6 +56,7 @@ class BoundMeanGaps(BoundRowFunction):
     limit: float = 1.0
     unit: float = 1.0
     levels: Any = 1.0
+    optimism: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -145,6 +148,33 @@ class BoundMeanGaps(BoundRowFunction):
         if not self.compares:
             return np.nan
         return float(self.notion.values(self._exact_means(values), self._exact_overall(values)))
+
+    @override
+    def differences(self, scores: np.ndarray) -> np.ndarray | None:
+        table = self.comparisons
+        is_largest = table.form.is_two_sided and table.names and not table.aux.size and not table.averaged
+        if not is_largest or self.function.is_step:
+            return None
+        plain = replace(self, margin=0.0, correction=0.0, optimism=None)
+        return plain._exact_components(scores) + table.limit(self.kappa)
+
+    @override
+    def with_optimism(self, optimism: np.ndarray) -> Self:
+        return replace(self, optimism=optimism)
+
+    @property
+    @override
+    def bounds_metric(self) -> bool:  # type: ignore[override]  # that of a constraint on other rows as well
+        return self.optimism is None
+
+    @override
+    def exact(self, scores: np.ndarray) -> float:
+        excess = super().exact(scores)
+        if self.optimism is None:
+            return excess
+        differences = self.differences(scores)
+        assert differences is not None  # they have an optimism
+        return max(excess, float((differences + self.optimism).max()) - self.kappa)
 
     @override
     def excess(self, values: Any) -> Any:
@@ -242,6 +272,8 @@ class BoundMeanGaps(BoundRowFunction):
         if table.averaged:
             values = values.mean(keepdims=True)
         values -= self.unit * table.limit(self.tightened(self.margin))
+        if self.optimism is not None:
+            values += self.optimism
         return values + self.correction
 
     @override

@@ -184,12 +184,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         start, of_folds = self._warm_start(problem.model, problem.data.labels)
         solver = self._solver(problem)
         with limited_threads(n_rows if solver.takes_all_rows else 1):
-            if self.promise == "new_rows" and self._bounds_anything(problem):
-                result, estimated = self._solved_for_new_rows(solver, problem, of_folds, seed)
-            else:
-                estimate = self._estimate(solver, problem, of_folds, seed)
-                result = self._solve_all(solver, problem, start, np.random.default_rng(seed))
-                estimated = estimate()
+            result, estimated = self._solved_and_estimated(solver, problem, start, of_folds, seed)
             scores = problem.scores(result.model_state)
             self.new_row_gaps_ = self._gaps_of(problem, scores, estimated)
         self.solver_ = solver.name

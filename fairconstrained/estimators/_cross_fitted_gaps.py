@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.problem import Problem, Start
 
-__all__ = ["HeldOutScores", "fold_obstacle", "for_all_rows", "held_out_scores"]
+__all__ = ["HeldOutScores", "fold_obstacle", "for_all_rows", "held_out_scores", "optimism"]
 
 #: Fits on a part of the rows: takes the problem and where to start, returns a state of the model and a new start.
 Fit = Callable[[Problem, "Start | None"], tuple[Any, Start]]
@@ -29,11 +30,14 @@ class HeldOutScores(NamedTuple):
         Where the fits ended, for those with another ``kappa``.
     seen : ndarray of shape (n_constraints,)
         Metrics of the rows that the models have seen, means over the models.
+    differences : list of ndarray or None
+        Differences of the rows that the models have seen, means over the models, see `BoundConstraint.differences`.
     """
 
     scores: np.ndarray
     starts: tuple[Start, ...]
     seen: np.ndarray
+    differences: list[np.ndarray | None]
 
 
 def fold_obstacle(problem: Problem, n_folds: int, units: np.ndarray | None = None) -> str:
@@ -83,7 +87,7 @@ def held_out_scores(
         Keeps the parts of the rows.
     """
     starts = starts if len(starts) == n_folds else [None] * n_folds
-    scores, ends, metrics = None, [], []
+    scores, ends, metrics, differences = None, [], [], []
     splits = shared.each(("folds", n_folds), lambda: _splits(problem.data, n_folds, units))
     for (unseen, data), start in zip(splits, starts, strict=True):
         rest = problem.on(data)
@@ -92,12 +96,38 @@ def held_out_scores(
         ends.append(replace(end, fingerprint=data.fingerprint))
         of_seen = rest.scores(state)
         metrics.append([each.metric(of_seen) for each in rest.constraints])
+        differences.append([each.differences(of_seen) for each in rest.constraints])
         found = problem.model.training_scores(state, problem.data.part(unseen))
         if scores is None:  # a score of every row, or one of every class
             scores = np.empty((problem.data.n_samples, *found.shape[1:]))
         scores[unseen] = found
     assert scores is not None  # there are folds
-    return HeldOutScores(scores, tuple(ends), np.mean(metrics, axis=0))
+    means = [None if own[0] is None else np.mean(own, axis=0) for own in zip(*differences, strict=True)]
+    return HeldOutScores(scores, tuple(ends), np.mean(metrics, axis=0), means)
+
+
+def optimism(
+    constraint: BoundConstraint, scores: np.ndarray, seen: np.ndarray | None, n_folds: int
+) -> np.ndarray | None:
+    """By how much larger differences are on new rows than on those that a fit to all rows has seen.
+
+    Parameters
+    ----------
+    constraint : BoundConstraint
+    scores : ndarray
+        Scores of all rows by models that were fitted without the row's fold.
+    seen : ndarray of shape (n_components,) or None
+        Differences of the rows that these models have seen.
+    n_folds : int
+
+    Returns
+    -------
+    optimism : ndarray of shape (n_components,) or None
+        That of the models times the factor of `for_all_rows`, negative where differences are smaller; None where the
+        constraint has no differences.
+    """
+    unseen = constraint.differences(scores)
+    return None if unseen is None or seen is None else np.sqrt(1 - 1 / n_folds) * (unseen - seen)
 
 
 def for_all_rows(seen: float, unseen: float, n_folds: int) -> tuple[float, float]:

@@ -54,6 +54,10 @@ class LossParityClassifier(
     or with the mean losses within the labels, see ``constraint``. ``kappa`` bounds the gap *measured on the training
     data*: with ``solver="auto"``, the last layer is trained on all rows until the gap is at most ``kappa``.
 
+    A network overfits the rows that the bound compares. The fits to folds of the rows that estimate the gap on new rows
+    (``new_row_folds``) tell by how much, and solvers that keep the bound keep :math:`L_g - L_{g'}` plus this optimism
+    within ``kappa`` as well, as far as the bound on the training data leaves room for it (see Notes).
+
     Parameters
     ----------
     kappa : float or None, default=0.005
@@ -149,6 +153,17 @@ class LossParityClassifier(
 
     Notes
     -----
+    With the differences :math:`d_{gg'} = L_g - L_{g'}` on training rows, on those that the models of k folds have seen
+    and on those that they have not, the bounds are
+
+    .. math:: d_{gg'} \le \kappa, \qquad d_{gg'} + t \max(o_{gg'}, 0) \le \kappa, \qquad
+              o_{gg'} = \sqrt{1 - 1 / k} \, (d_{gg'}^{\mathrm{unseen}} - d_{gg'}^{\mathrm{seen}}),
+
+    with the largest :math:`t \le 1` for which no :math:`t o_{gg'}` is above :math:`1.75 \kappa`. If no model is found
+    that keeps both, the first ones count alone. So they do with ``new_row_folds=None`` or ``promise="new_rows"``, for
+    more than eight groups that are compared in pairs, and for constraints on other things than differences of smooth
+    functions of the rows.
+
     ``sensitive_features`` may be a table of booleans, dense or sparse, with a column for every group: groups may then
     overlap, and rows belong to none. See `fairconstrained.groups.Membership`.
 
@@ -230,6 +245,10 @@ class LossParityClassifier(
 
     def _held_out_share(self) -> float | None:
         return self.validation_fraction if self.early_stopping else None
+
+    @override
+    def _makes_up_for_optimism(self, solver: Solver) -> bool:
+        return solver.keeps_metric
 
     def _solver(self, problem: Problem, **special: Any) -> Solver:
         """Implement `BaseFairEstimator._solver`; errors of two classes are counted unless a group is small."""

@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tqdm import tqdm
 
 from fairconstrained.checks.parameters import parameter, with_parameters
-from fairconstrained.estimators._cross_fitted_gaps import fold_obstacle, for_all_rows, held_out_scores
+from fairconstrained.constraints import BoundConstraint
+from fairconstrained.estimators._cross_fitted_gaps import fold_obstacle, for_all_rows, held_out_scores, optimism
 from fairconstrained.estimators._posing import PosesProblem
 from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.estimators.shared_rows import SharedRows
@@ -29,6 +30,9 @@ __all__ = ["NewRowGap", "TellsNewRows"]
 _FOLDS = {"training": 2, "new_rows": 5}
 #: Stricter bounds that are tried until the estimates on new rows are within ``kappa``.
 _ROUNDS = 5
+#: Largest optimism that is made up for, in multiples of ``kappa``. From 2 on, no model would be within both bounds:
+#: that on rows seen and that on rows not seen.
+_MOST = 1.75
 
 
 class NewRowGap(NamedTuple):
@@ -59,11 +63,31 @@ class _Estimated:
     starts : tuple of Start
     corrections : dict
         Corrections that the estimates contain, by the constraint's name, see `for_all_rows`.
+    optimism : dict
+        Optimism of the differences by the constraint's name, where the fit makes up for it.
     """
 
     gaps: dict[str, NewRowGap]
     starts: tuple[Start, ...] = ()
     corrections: dict[str, float] = field(default_factory=dict)
+    optimism: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def made_up_for(self, problem: Problem) -> Problem:
+        """Return the problem with bounds on differences of rows not seen besides.
+
+        Where the optimism is so large that the bounds on rows seen leave no room for it, a part is made up for. With
+        the same part of every difference, losses of the groups that are as far apart as the optimism, the other way
+        round, are within all bounds.
+        """
+        if not self.optimism:
+            return problem
+        bounds: list[BoundConstraint] = []
+        for constraint in problem.constraints:
+            known = np.maximum(self.optimism.get(constraint.name, 0.0), 0.0)
+            largest = float(np.max(known))
+            part = min(1.0, _MOST * constraint.kappa / largest) if largest else 0.0
+            bounds.append(constraint.with_optimism(part * known) if part else constraint)
+        return replace(problem, constraints=tuple(bounds))
 
     def about(self, problem: Problem, scores: np.ndarray, units: np.ndarray | None = None) -> _Estimated:
         """The estimates as they are for the model with these scores of the training rows.
@@ -77,6 +101,9 @@ class _Estimated:
         errors = standard_errors(known, problem.data, scores, units)
         for constraint in known:
             value, gap = constraint.metric(scores), gaps[constraint.name]
+            differences, own = constraint.differences(scores), self.optimism.get(constraint.name)
+            if differences is not None and own is not None:  # this model makes up for it, those of the folds do not
+                gap = gap._replace(estimate=float((differences + own).max()))
             error = np.hypot(errors[constraint.name], self.corrections.get(constraint.name, 0.0))
             gap = gap._replace(standard_error=float(np.fmax(gap.standard_error, error)))
             beyond = constraint.excess(value) - constraint.excess(gap.estimate)
@@ -151,12 +178,33 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     def _has_few_features(self) -> bool:
         """Whether the features are already few and cross-fitted, as those of a head are."""
 
+    def _makes_up_for_optimism(self, solver: Solver) -> bool:
+        """Whether the fit is to keep differences within ``kappa`` on rows not seen as well, as fits to folds tell."""
+        return False
+
     def _fold_units(self, problem: Problem) -> np.ndarray | None:
         """Numbers of what has to be in one fold, by row; None: the clusters of the data."""
         return None
 
     def _n_folds(self) -> int | None:
         return _FOLDS[self.promise] if self.new_row_folds == "auto" else self.new_row_folds  # type: ignore[return-value]
+
+    def _solved_and_estimated(
+        self, solver: Solver, problem: Problem, start: Start | None, of_folds: Sequence[Start | None], seed: int
+    ) -> tuple[SolverResult, _Estimated]:
+        """Fit to all rows as the promise asks for, and estimate the metrics on new rows."""
+        if self.promise == "new_rows" and self._bounds_anything(problem):
+            return self._solved_for_new_rows(solver, problem, of_folds, seed)
+        rng = np.random.default_rng(seed)
+        if not self._makes_up_for_optimism(solver):
+            estimate = self._estimate(solver, problem, of_folds, seed)
+            return self._solve_all(solver, problem, start, rng), estimate()
+        estimated = self._estimated(solver, problem, of_folds, seed)
+        stricter = estimated.made_up_for(problem)
+        result = self._solve_all(solver, stricter, start, rng)
+        if result.status.is_infeasible and estimated.optimism:
+            result = self._solve_all(solver, problem, result.start, rng)
+        return result, estimated
 
     def _estimate(
         self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
@@ -188,15 +236,19 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             shared = self._shared if self.promise == "training" else SharedRows(keeps=False)
             held = held_out_scores(problem, n_folds, units, fit, starts, shared)
         errors = standard_errors(problem.constraints, problem.data, held.scores, units)
-        gaps, corrections = {}, {}
-        for constraint, seen in zip(problem.constraints, held.seen, strict=True):
+        gaps, corrections, found = {}, {}, {}
+        makes_up = self.promise == "training" and self._makes_up_for_optimism(solver)
+        for constraint, seen, differences in zip(problem.constraints, held.seen, held.differences, strict=True):
+            own = optimism(constraint, held.scores, differences, n_folds)
+            if makes_up and own is not None:
+                found[constraint.name] = own
             estimate, correction = constraint.metric(held.scores), 0.0
             if self.promise == "training":  # otherwise a bound is chosen by the estimates, and chance favours them
                 estimate, correction = for_all_rows(seen, estimate, n_folds)
             error = float(np.hypot(errors[constraint.name], correction))
             gaps[constraint.name] = NewRowGap(estimate, error, f"{n_folds}-fold cross-fitting")
             corrections[constraint.name] = correction
-        return _Estimated(gaps, held.starts, corrections)
+        return _Estimated(gaps, held.starts, corrections, found)
 
     def _gaps_of(self, problem: Problem, scores: np.ndarray, estimated: _Estimated) -> dict[str, NewRowGap]:
         """Return the estimates for the model with these scores of the training rows."""

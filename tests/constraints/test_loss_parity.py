@@ -9,7 +9,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from fairconstrained.constraints import LossParity
+from fairconstrained.constraints import GroupRates, LossParity
 from fairconstrained.data import FairData
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.sampling import Sampler
@@ -594,3 +594,53 @@ def test_parameters_are_stored_untouched():
     assert constraint.get_params() == parameters
     assert clone(constraint).get_params() == parameters
     assert clone(constraint).set_params(kappa=0.3).kappa == 0.3
+
+
+# --- rows that the model has not seen
+
+
+@each_notion
+@each_reference
+def test_the_metric_is_the_largest_difference(notion, reference):
+    data = draw_data(3)
+    constraint = LossParity(KAPPA, reference=reference, **named(notion)).unchecked(data)
+    scores = np.random.default_rng(0).normal(size=data.n_samples)
+    differences = constraint.differences(scores)
+    assert differences.max() == pytest.approx(constraint.metric(scores))
+    np.testing.assert_allclose(np.sort(differences), np.sort(-differences), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        GroupRates("selection", kappa=KAPPA),
+        GroupRates("selection", rule="ratio", kappa=KAPPA),
+        GroupRates("log_loss", rule="ceiling", kappa=0.6),
+        LossParity(None),
+    ],
+    ids=["a step", "a ratio", "one-sided", "no bound"],
+)
+def test_other_metrics_have_no_differences(constraint):
+    data = draw_data(3)
+    assert constraint.unchecked(data).differences(np.zeros(data.n_samples)) is None
+
+
+def test_many_groups_have_no_differences():
+    data = draw_data(9)
+    assert LossParity(KAPPA).unchecked(data).differences(np.zeros(data.n_samples)) is None
+
+
+def test_with_an_optimism_both_kinds_of_rows_are_within_kappa():
+    data = draw_data(2)
+    constraint = LossParity(KAPPA).unchecked(data)
+    scores = np.random.default_rng(0).normal(size=data.n_samples)
+    first, second = constraint.differences(scores)
+    assert first == pytest.approx(-second)
+    for optimism in ([0.0, 0.0], [0.0, 0.3], [0.3, 0.0]):
+        stricter = constraint.with_optimism(np.array(optimism))
+        largest = max(first, second, first + optimism[0], second + optimism[1])
+        assert stricter.exact(scores) == pytest.approx(largest - KAPPA)
+        assert stricter.metric(scores) == constraint.metric(scores)
+        losses = constraint.row_loss.of(torch.from_numpy(scores), data.y).numpy()
+        moved = stricter.of_losses(losses, np.empty(0)) - constraint.of_losses(losses, np.empty(0))
+        np.testing.assert_allclose(moved, optimism, atol=1e-12)

@@ -21,14 +21,16 @@ from fairconstrained import (
     RateParityClassifier,
     fairness_path,
 )
-from fairconstrained.constraints import DemographicParity, GroupRates
+from fairconstrained.constraints import DemographicParity, GroupRates, LossParity
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.estimators import new_rows
 from fairconstrained.estimators._cross_fitted_gaps import for_all_rows
 from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.estimators.new_rows import NewRowGap, _Estimated
 from fairconstrained.exceptions import ConvergenceWarning, NewRowsWarning
 from fairconstrained.heads import FairHeadClassifier
+from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
@@ -430,6 +432,72 @@ def test_better_rates_of_the_training_rows_are_not_told_where_a_floor_is_bounded
     everybody, nobody = np.ones(problem.data.n_samples), -np.ones(problem.data.n_samples)
     assert found.about(problem, everybody) == found
     assert found.about(problem, nobody).gaps[floor.name].estimate == 0
+
+
+# --- networks, which make up for their optimism
+
+
+def uneven(n, seed):
+    """Labels that the first feature tells well in one group and hardly in the other, and eleven other features."""
+    rng = np.random.default_rng(seed)
+    X, groups = rng.normal(size=(n, 12)), rng.random(n) < 0.5
+    y = rng.random(n) < 1 / (1 + np.exp(-np.where(groups, 3.0, 0.7) * X[:, 0]))
+    return np.column_stack([X, groups]), y.astype(int), groups
+
+
+def network(kappa=0.05, **params):
+    options = {"hidden_layer_sizes": (16,), "max_epochs": 12, "batch_size": 64, "alpha": 1e-3}
+    return LossParityClassifier(kappa, random_state=0, **options, **params)
+
+
+@pytest.fixture(scope="module")
+def uneven_rows():
+    return uneven(1000, seed=0)
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")
+def test_a_network_makes_up_for_its_optimism(uneven_rows):
+    X, y, groups = uneven(20_000, seed=1)
+    made_up, plain = (fitted(network(new_row_folds=folds), uneven_rows) for folds in ("auto", None))
+    gaps = [loss_parity_gap(y, model.decision_function(X), sensitive_features=groups) for model in (made_up, plain)]
+    assert gaps[1] > 0.08
+    assert gaps[0] < 0.06
+    for model in (made_up, plain):
+        assert model.constraint_values_["loss_parity"] <= 0.05 + 1e-9
+        assert model.score(X, y) > 0.6
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")
+def test_without_a_model_within_all_bounds_those_of_the_training_rows_are_kept(uneven_rows, monkeypatch):
+    monkeypatch.setattr(new_rows, "_MOST", 3.0)  # more than the width of the bound on the training rows
+    model = fitted(network(0.01), uneven_rows)
+    assert model.constraint_values_["loss_parity"] <= 0.01 + 1e-9
+    assert model.status_ == "completed"
+    assert model.score(*uneven_rows[:2]) > 0.6
+
+
+@pytest.mark.parametrize(("optimism", "part"), [(0.03, 1.0), (0.175, 0.5), (1.75, 0.05)])
+def test_so_much_of_an_optimism_is_made_up_for_as_the_bounds_allow(rows, optimism, part):
+    problem, _ = _problem_of(rows)
+    constraint = LossParity(0.05).bind(problem.data)
+    problem = replace(problem, constraints=(constraint,))
+    found = _Estimated({}, optimism={constraint.name: np.array([optimism, -optimism])})
+    (stricter,) = found.made_up_for(problem).constraints
+    np.testing.assert_allclose(stricter.optimism, [part * optimism, 0.0])
+    assert _Estimated({}).made_up_for(problem) is problem
+
+
+def test_the_estimate_is_that_of_the_model_of_all_rows(rows):
+    problem, _ = _problem_of(rows)
+    constraint = LossParity(0.05).bind(problem.data)
+    problem = replace(problem, constraints=(constraint,))
+    optimism = {constraint.name: np.array([0.02, -0.02])}
+    found = _Estimated({constraint.name: NewRowGap(0.3, 0.2, "2-fold cross-fitting")}, optimism=optimism)
+    scores = problem.data.y.numpy() * (problem.data.codes + 1)
+    first, second = constraint.differences(scores)
+    (gap,) = found.about(problem, scores).gaps.values()
+    assert gap.estimate == pytest.approx(max(first + 0.02, second - 0.02))
+    assert gap.estimate != pytest.approx(constraint.metric(scores))
 
 
 def test_features_of_a_fold_do_not_depend_on_its_labels(rows):
