@@ -97,6 +97,11 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
         """Whether it compares groups within strata, which `fit` is given."""
         return False
 
+    @property
+    def bounds_from_below(self) -> bool:
+        """Whether ``kappa`` is the least value that the metric may have, so that a larger one allows less."""
+        return False
+
     def search_form(self) -> Constraint | None:
         """Return a constraint on the same gap of groups that do not overlap, whose thresholds can be searched exactly.
 

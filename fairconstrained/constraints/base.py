@@ -49,22 +49,27 @@ class BoundConstraint(Exact):
         """Return the constraint with another bound."""
         return replace(self, kappa=kappa)  # type: ignore[type-var]  # all bound constraints are dataclasses
 
+    @property
+    def bounds_from_below(self) -> bool:
+        """Whether ``kappa`` is the least value that is allowed, as a floor is, so that a larger one is stricter."""
+        return False
+
     def excess(self, values: Any) -> Any:
         """By how much values of the metric, one or an ndarray, are beyond ``kappa``, and negative within it."""
-        return values - self.kappa
+        return self.kappa - values if self.bounds_from_below else values - self.kappa
 
     @property
     def is_beyond(self) -> str:
         """Verb of a message about a value beyond ``kappa``."""
-        return "exceeds"
+        return "is below" if self.bounds_from_below else "exceeds"
 
     def at_excess(self, excess: float) -> float:
         """Value of the metric that is so far beyond ``kappa``."""
-        return self.kappa + excess
+        return self.kappa - excess if self.bounds_from_below else self.kappa + excess
 
     def tightened(self, margin: float) -> float:
         """Return the bound that is stricter than ``kappa`` by a margin, as far as one can be."""
-        return max(self.kappa - margin, 0.0)
+        return self.kappa + margin if self.bounds_from_below else max(self.kappa - margin, 0.0)
 
     def differences(self, scores: np.ndarray) -> np.ndarray | None:
         """Return the signed differences of which the metric is the largest, with both signs of each.
@@ -280,12 +285,14 @@ class BoundConstraint(Exact):
         Returns
         -------
         price : float
-            NaN where there are no multipliers: the price is not known then, which is not a price of zero.
+            Negative where a larger kappa is stricter. NaN where there are no multipliers: the price is not known then,
+            which is not a price of zero.
         """
         if multipliers is None:
             return float("nan")
         own = (m for name, m in multipliers.items() if name == self.name or name.startswith(f"{self.name}["))
-        return sum(own) / self.penalty_factor
+        price = sum(own) / self.penalty_factor
+        return -price if self.bounds_from_below else price
 
     def complaint_about_decisions(self, value: float) -> str:
         """Return the warning for a ``value`` of the decisions that is larger than the bound on the probabilities."""

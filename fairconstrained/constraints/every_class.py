@@ -70,6 +70,11 @@ class EveryClass(Constraint):
 
     @property
     @override
+    def bounds_from_below(self) -> bool:
+        return self.constraint.bounds_from_below
+
+    @property
+    @override
     def compares_within_strata(self) -> bool:
         return self.constraint.compares_within_strata
 
@@ -86,7 +91,8 @@ class EveryClass(Constraint):
 
     @override
     def value_of_decisions(self, data: FairData, scores: np.ndarray) -> float:
-        return float(np.max(self._of_each(data, scores, Constraint.value_of_decisions)))
+        worst = np.min if self.bounds_from_below else np.max
+        return float(worst(self._of_each(data, scores, Constraint.value_of_decisions)))
 
     def _of_each(self, data: FairData, scores: np.ndarray, method: Callable[..., Any]) -> list[Any]:
         """Results of a method of the constraint on two classes, for every class."""
@@ -192,8 +198,7 @@ class BoundEveryClass(BoundConstraint, FullBatch):
     compares = _common("compares")
     compared_as = _common("compared_as")
 
-    excess = _common("excess")
-    tightened = _common("tightened")
+    bounds_from_below = _common("bounds_from_below")
     sees_cells_only = _common("sees_cells_only")
 
     with_restoring_slopes = _changed("with_restoring_slopes")

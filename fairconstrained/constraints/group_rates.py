@@ -154,6 +154,11 @@ class GroupRates(ComparesGroups):
         return bound_class.of(self, data, kappa, name, notion, self._function(rate), _TOLERANCE)
 
     @property
+    @override
+    def bounds_from_below(self) -> bool:
+        return self.rule == "floor"
+
+    @property
     def _takes_all_rows(self) -> bool:
         return isinstance(self.among, str) and self.among == "all"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -176,28 +175,10 @@ class BoundMeanGaps(BoundRowFunction):
         assert differences is not None  # they have an optimism
         return max(excess, float((differences + self.optimism).max()) - self.kappa)
 
-    @override
-    def excess(self, values: Any) -> Any:
-        return self.kappa - values if self.notion.rule.is_floor else super().excess(values)
-
-    @override
-    def at_excess(self, excess: float) -> float:
-        return self.kappa - excess if self.notion.rule.is_floor else super().at_excess(excess)
-
-    @override
-    def price(self, multipliers: Mapping[str, float] | None) -> float:
-        """Implement `BoundConstraint.price`; a larger floor is a stricter one, so its price is negative."""
-        price = super().price(multipliers)
-        return -price if self.notion.rule.is_floor else price
-
     @property
     @override
-    def is_beyond(self) -> str:
-        return "is below" if self.notion.rule.is_floor else super().is_beyond
-
-    @override
-    def tightened(self, margin: float) -> float:
-        return self.kappa + margin if self.notion.rule.is_floor else super().tightened(margin)
+    def bounds_from_below(self) -> bool:
+        return self.notion.rule.is_floor
 
     @property
     @override

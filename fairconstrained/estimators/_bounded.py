@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from typing_extensions import override
 
 from fairconstrained.checks.messages import meant
 from fairconstrained.constraints import BoundConstraint, Constraint
@@ -123,6 +124,10 @@ class TakesConstraint(BaseFairEstimator):
         named = dict(zip(pairs, chosen, strict=True))
         return {name: named[name] for name in self.constraint_values_}
 
+    @override
+    def _bounded_from_below(self) -> set[str]:
+        return {name for name, constraint in self._by_name().items() if constraint.bounds_from_below}
+
     def _values_of_decisions(self, data: FairData, scores: np.ndarray) -> dict[str, float]:
         """The metrics of the decisions themselves, by name."""
         return {name: constraint.value_of_decisions(data, scores) for name, constraint in self._by_name().items()}
@@ -143,6 +148,8 @@ class TakesConstraint(BaseFairEstimator):
 
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
         """Implement `BaseFairEstimator._bound_params`; of several constraints, each is bounded alike."""
+        if kappa is not None and any(constraint.bounds_from_below for constraint in self._asked_for()):
+            raise ValueError("kappa of a floor is the least rate that is allowed, not the largest gap.")
         pairs = self._pairs()
         if pairs is not None:
             return {f"{_PREFIX}{name}__kappa": kappa for name in pairs}

@@ -97,6 +97,10 @@ class TellsOutcome(TellsNewRows):
         """
         return dict.fromkeys(self.constraint_values_, getattr(self, "kappa", np.nan))
 
+    def _bounded_from_below(self) -> set[str]:
+        """Names in ``constraint_values_`` of what is no gap, but has to be at least ``kappa``."""
+        return set()
+
     def _report(self, problem: Problem, state: Any, result: SolverResult, target: Target) -> dict[str, float]:
         """Set the fitted attributes that tell how it went, all of them from the scores at ``state``.
 

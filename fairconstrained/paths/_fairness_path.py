@@ -137,8 +137,9 @@ def fairness_path(
     TypeError
         If the estimator is not one of the package.
     ValueError
-        For invalid arguments or data, for an estimator without a bound (give ``param`` and ``kappas``) or whose kappa
-        bounds a surrogate (give ``kappas``), and for what `fit` raises; the message then names the value and the fold.
+        For invalid arguments or data, for an estimator without a bound or with a floor (give ``param`` and ``kappas``)
+        or whose kappa bounds a surrogate (give ``kappas``), and for what `fit` raises; the message then names the value
+        and the fold.
 
     Warns
     -----

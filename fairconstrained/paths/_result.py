@@ -38,13 +38,13 @@ class FairnessPath(PlainState):
         - ``kappa``: the value, infinity for no bound; that of ``param`` where another parameter takes the values;
         - ``objective``, ``status``, ``n_evaluations``: ``objective_``, ``status_`` and ``n_evaluations_`` of the model;
         - ``gap``: the largest of the exact metrics that are bounded, on the training rows; of several also each of
-          them, as ``gap_<name>``;
+          them, as ``gap_<name>``. A floor is no gap: it has this column only, or its ``gap`` is NaN;
         - ``new_row_gap``, ``new_row_standard_error``: the largest estimate of a bounded metric for new rows, see
           ``new_row_gaps_`` of the estimators, and its standard error; NaN where there is none;
         - ``price``: by how much the least objective would fall per unit of kappa, to first order, the sum of
           ``prices_`` (where ``param`` is the kappa of one constraint, that of this one); ``multipliers``: a dict of
           those that are not zero. NaN and None where they are not known: the solver has no multipliers, ``param`` is no
-          bound, or the fit missed its bound and the model of a tighter one took its place;
+          bound on a gap, or the fit missed its bound and the model of a tighter one took its place;
         - ``seconds``: time of the fit on all rows, from the model before;
         - ``train_<score>``: performance on the training rows, greater is better;
         - with ``cv``: ``mean_test_<score>``, ``std_test_<score>``, ``mean_test_gap``, ``std_test_gap`` (and of several
@@ -160,6 +160,8 @@ class FairnessPath(PlainState):
         scores = self.table[(prefix or "train_") + performance].to_numpy(dtype=float)
         gaps = self.table[prefix + _GAP].to_numpy(dtype=float)
         rule = BestFeasible(_GAP, bound, performance)
+        if np.isnan(gaps).all():
+            raise ValueError("rates are bounded from below only, so that there is no gap to choose by; see the table.")
         if np.isnan(scores).all():
             raise ValueError(f"{prefix or 'train_'}{performance} is NaN for every model, so that none can be chosen.")
         least = float(np.min(gaps[~np.isnan(scores)]))

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from tqdm import tqdm
 
+from fairconstrained.constraints import Constraint
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.model_selection.pipelines import last_step, steps_of, with_steps
 from fairconstrained.paths._rows import Rows
@@ -90,7 +91,9 @@ class Plan:
     @property
     def sets_bound(self) -> bool:
         """Whether the values are bounds, so that a larger one allows more."""
-        return self.param is None or self.param.rpartition("__")[2] == "kappa"
+        of, _, name = (self.param or "kappa").rpartition("__")
+        bounded = self.last.get_params().get(of)
+        return name == "kappa" and not (isinstance(bounded, Constraint) and bounded.bounds_from_below)
 
     def bounded(self, names: Iterable[str]) -> list[str]:
         """Those of the constraints whose bound takes the values."""
@@ -196,7 +199,7 @@ def walk(
             whole = plan.assembled(transformers, model)
             with _named(plan, value, ""):
                 record["exact"] = model.constraint_values_ or plan.measured(model, rows)
-                record |= _gaps(record["exact"]) | _on_new_rows(model)
+                record |= _gaps(model, record["exact"]) | _on_new_rows(model)
                 record |= {f"train_{scorer.name}": scorer(model, whole, rows) for scorer in plan.scorers}
             if previous is not None:
                 model._share_rows(previous)
@@ -236,7 +239,7 @@ def walk_fold(
             record, model = _step(plan, fold.train, value, previous, name)
             whole = plan.assembled(fold.transformers, model)
             with _named(plan, value, name):
-                record["test"] = _gaps(_held_out(plan, model, fold.test))
+                record["test"] = _gaps(model, _held_out(plan, model, fold.test))
                 record["test"] |= {scorer.name: scorer(model, whole, fold.test) for scorer in plan.scorers}
             done.records.append(record)
             done.models[:] = [model]
@@ -281,15 +284,17 @@ def _held_out(plan: Plan, model: BaseFairEstimator, rows: Rows) -> dict[str, flo
 
 def _on_new_rows(model: BaseFairEstimator) -> dict[str, float]:
     """Columns of the largest estimate for new rows and its standard error; NaN where there is none."""
-    gaps = [gap for gap in model.new_row_gaps_.values() if not np.isnan(gap.estimate)]
+    others = model._bounded_from_below()
+    gaps = [gap for name, gap in model.new_row_gaps_.items() if not np.isnan(gap.estimate) and name not in others]
     estimate, error, _ = max(gaps, default=(np.nan, np.nan, ""))
     return {"new_row_gap": estimate, "new_row_standard_error": error}
 
 
-def _gaps(values: Mapping[str, float]) -> dict[str, float]:
-    """Columns of the gaps; nothing to compare is a gap of zero."""
+def _gaps(model: BaseFairEstimator, values: Mapping[str, float]) -> dict[str, float]:
+    """Columns of the gaps, NaN where rates are bounded from below alone; nothing to compare is a gap of zero."""
     each = {f"gap_{name}": value for name, value in values.items()} if len(values) > 1 else {}
-    return {"gap": float(max(values.values(), default=0.0)), **each}
+    gaps = [values[name] for name in values.keys() - model._bounded_from_below()]
+    return {"gap": float(max(gaps, default=np.nan if values else 0.0)), **each}
 
 
 def _adopt(model: BaseFairEstimator, previous: BaseFairEstimator) -> BaseFairEstimator:

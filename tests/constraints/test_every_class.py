@@ -200,6 +200,9 @@ def test_a_floor_counts_for_the_class_that_is_furthest_below_it(sample):
     assert bound.metric(scores) == pytest.approx(np.min(shares))
     assert bound.exact(scores) == pytest.approx(0.3 - np.min(shares))
     assert bound.with_kappa(bound.tightened(0.05)).exact(scores) == pytest.approx(0.35 - np.min(shares))
+    assert bound.at_excess(bound.exact(scores)) == pytest.approx(np.min(shares))
+    assert "is below kappa" in bound.complaint(bound.metric(scores))
+    assert bound.price({f"{bound.name}[a]": 2.0}) < 0
 
 
 def test_a_group_that_is_too_small_in_one_class_is_left_out_of_all():

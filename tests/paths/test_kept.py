@@ -14,7 +14,7 @@ from fairconstrained import (
     RateParityClassifier,
     fairness_path,
 )
-from fairconstrained.constraints import DemographicParity, EqualOpportunity
+from fairconstrained.constraints import DemographicParity, EqualOpportunity, GroupRates, RateGap
 from fairconstrained.paths._kept import better_kept
 from fairconstrained.paths._walk import Plan, Walk
 
@@ -173,3 +173,21 @@ def test_a_model_that_stands_in_for_a_looser_one_tells_how_that_fit_ended(noisy)
     model = tight.under_bounds_of(loose, {"statistical_parity": 0.1})
     assert (model.status_, model.multipliers_, model.violation_) == (tight.status_, None, 0.1)
     assert np.isnan(model.prices_["statistical_parity"])
+
+
+def test_a_larger_floor_is_no_looser_bound(noisy):
+    floor = GroupRates("true_positive", rule="floor", kappa=0.5)
+    path = path_of(RateParityClassifier(constraint=floor), noisy, param="constraint__kappa", kappas=[0.3, 0.9])
+    loose, strict = (model.constraint_values_["true_positive_floor"] for model in path.models)
+    assert loose < 0.9 <= strict
+    assert path.table["gap"].isna().all()
+    with pytest.raises(ValueError, match="from below"):
+        path.best(0.1)
+
+
+def test_a_path_over_all_bounds_refuses_a_floor(noisy):
+    bounds = [("gap", RateGap(0.1)), ("floor", GroupRates("selection", rule="floor", kappa=0.1))]
+    with pytest.raises(ValueError, match=r"kappa of a floor .* Name the parameter"):
+        path_of(RateParityClassifier(constraint=bounds), noisy)
+    path = path_of(RateParityClassifier(constraint=bounds), noisy, param="constraint__gap__kappa", kappas=[0.2])
+    assert path.table["gap"].item() == path.models[0].constraint_values_["gap"]
