@@ -55,6 +55,11 @@ class BoundDecisionRates(BoundMeanGaps):
             "has a rate above 0, and the bound counts as not kept. Raise kappa, or bound another rate."
         )
 
+    @override
+    def complaint(self, value: float) -> str:
+        undefined = " A rate that does not exist counts as this value, and so does a ratio of zeros."
+        return super().complaint(value) + (undefined if abs(value - self._worst) < self.tolerance else "")
+
     @property
     def _worst(self) -> float:
         return 0.0 if self.notion.rule.is_floor else 1.0

@@ -161,6 +161,8 @@ def test_a_value_that_does_not_exist():
     bound = GroupRates(rule="ratio", kappa=0.2).unchecked(draw()[0])
     assert bound.exact(np.full(240, -1.0)) == 0.8  # as if one rate were none of the other
     assert "does not exist" in bound.caveat(np.full(240, -1.0))
+    assert "does not exist" in bound.complaint(bound.at_excess(bound.exact(np.full(240, -1.0))))
+    assert "does not exist" not in bound.complaint(0.4)
 
 
 @pytest.mark.parametrize("rate", ["true_positive", "error", "positive_predictive_value", "log_loss"])
