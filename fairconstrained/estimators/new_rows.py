@@ -277,7 +277,8 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         """The result with estimates within the bounds.
 
         Of a linear model, the few numbers that matter are chosen on cross-fitted features, see `CrossFittedSpan`; other
-        models are fitted with smaller bounds on the training rows.
+        models are fitted with smaller bounds on the training rows. So is a linear model, too, where the combination of
+        these features is clearly further beyond the bounds with the models of all rows, which are other ones then.
         """
         n_folds, units, rng = self._n_folds(), self._fold_units(problem), np.random.default_rng(seed)
         if n_folds is None:
@@ -287,13 +288,30 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         if obstacle := fold_obstacle(problem, n_folds, units):
             raise ValueError(f"promise='new_rows' needs an estimate on new rows, but {obstacle}.")
         if self._has_few_features or CrossFittedSpan.obstacle(problem):
-            stricter, estimated = self._kept_on_new_rows(solver, problem, starts, seed)
-            return self._solve_all(solver, stricter, None, rng), estimated
+            return self._solved_with_margins(solver, problem, starts, seed)
         span = CrossFittedSpan.of(problem, problem.data.folds(n_folds, units), rng)
-        solver = self._solver_in_span(span.problem)
-        stricter, estimated = self._kept_on_new_rows(solver, span.problem, (), seed)
-        result = self._solve_all(solver, stricter, None, rng)
-        return replace(result, model_state=span.lift(result.model_state), start=None, candidates=()), estimated
+        in_span = self._solver_in_span(span.problem)
+        stricter, estimated = self._kept_on_new_rows(in_span, span.problem, (), seed)
+        result = self._solve_all(in_span, stricter, None, rng)
+        result = replace(result, model_state=span.lift(result.model_state), start=None, candidates=())
+        if self._beyond(problem, estimated, result) <= max(self._beyond(problem, estimated), 0.0):
+            return result, estimated
+        other = self._solved_with_margins(solver, problem, starts, seed)
+        return min((result, estimated), other, key=lambda found: self._beyond(problem, found[1], found[0]))
+
+    def _solved_with_margins(
+        self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
+    ) -> tuple[SolverResult, _Estimated]:
+        """The result with bounds on the training rows so small that the estimates are within those asked for."""
+        stricter, estimated = self._kept_on_new_rows(solver, problem, starts, seed)
+        return self._solve_all(solver, stricter, None, np.random.default_rng(seed)), estimated
+
+    def _beyond(self, problem: Problem, estimated: _Estimated, result: SolverResult | None = None) -> float:
+        """By how much estimates exceed what is allowed, the worse one for the model of a result if there is one."""
+        if result is not None:
+            estimated = estimated.about(problem, problem.scores(result.model_state), self._fold_units(problem))
+        granularity = np.array([c.granularity for c in problem.constraints])
+        return float((estimated.excess(problem) - granularity).max(initial=-np.inf))
 
     def _kept_on_new_rows(
         self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
@@ -302,14 +320,13 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
         An estimate changes by about as much as the bound: what it exceeds is taken off, and again.
         """
-        granularity = np.array([c.granularity for c in problem.constraints])
-        margins = np.zeros(granularity.size)
+        margins = np.zeros(len(problem.constraints))
         tried: list[tuple[float, int, Problem, _Estimated]] = []
         for _ in range(_ROUNDS):
             stricter = problem.with_margins(margins)
             found = self._estimated(solver, stricter, starts, seed)
             excess, starts = found.excess(problem), found.starts
-            tried.append((float((excess - granularity).max(initial=-np.inf)), len(tried), stricter, found))
+            tried.append((self._beyond(problem, found), len(tried), stricter, found))
             if tried[-1][0] <= 0:
                 break
             margins = margins + np.maximum(excess, 0.0)

@@ -382,6 +382,18 @@ def test_a_bound_that_is_learnt_by_heart_is_kept_on_new_rows_by_few_numbers(wide
     assert abs(decisions[groups == 0].mean() - decisions[groups == 1].mean()) > 0.2
 
 
+def test_where_models_of_folds_are_other_ones_the_bound_on_training_rows_becomes_smaller():
+    rng = np.random.default_rng(3)
+    groups, X = np.arange(100) % 2, rng.normal(size=(100, 60))
+    X[:, 0] += 1.5 * groups
+    y = (X[:, :2].sum(axis=1) + rng.normal(size=100) > 0.75).astype(int)
+    model = fitted(rates(0.2, promise="new_rows", new_row_folds=2), (X, y, groups))
+    (gap,), (value,) = model.new_row_gaps_.values(), model.constraint_values_.values()
+    most = 0.2 + model.granularity_["demographic_parity"]
+    assert model.status_ == "optimal"  # where the cross-fitted scores have a gap of 0.02, their combination has 0.48
+    assert max(gap.estimate, value) <= most
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
