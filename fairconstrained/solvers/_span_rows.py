@@ -38,6 +38,8 @@ _COUNTED_PRICES = (2.0, 10.0)
 _FIRST = 32
 #: Steps that are finished, of which the best is taken.
 _ENDS = 6
+#: Random steps that are tried, and their largest size, in multiples of the steps of the smooth solution.
+_SCATTERED, _WIDTH = 150, 2.5
 
 
 class End(NamedTuple):
@@ -112,6 +114,10 @@ class SpanRows:
         log_odds = line[0] * self.scores + line[1]
         return replace(self, expected=Expectations.of(self.terms, log_odds, self.moves, self.mixing))
 
+    def counting(self) -> SpanRows:
+        """Return the same without expected values."""
+        return replace(self, expected=None)
+
     @cached_property
     def counts(self) -> Counts:
         """Gains of decisions, counted."""
@@ -132,9 +138,19 @@ class SpanRows:
         if self.n_directions > 1:  # along one direction after the other the largest of several gaps may be stuck
             start, n_smooth = self._smooth_solution(rng)
             steps, n_sweeps = self.refined(start, PRICES[-1], share=0.3, n_sweeps=15 + 10 * self.n_directions)
-            found += [start, steps]
-            n_evaluations += n_smooth + n_sweeps
+            found += [start, steps, *self._scattered(start, rng)]
+            n_evaluations += n_smooth + n_sweeps + _SCATTERED
         return found, n_evaluations
+
+    def _scattered(self, start: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+        """The best of random steps by counts, of the size of given ones, either way.
+
+        Several bounds together are kept on narrow ridges, between which no search goes that follows the values. The
+        expected values, which are not exact there, do not show the best of them.
+        """
+        counted, size = self.counting(), _WIDTH * np.abs(start)
+        tried = list(size * rng.uniform(-1, 1, (_SCATTERED, self.n_directions)))
+        return [min(tried, key=lambda one: counted.value(one, PRICES[-1]))]
 
     def searched_near(self, steps: np.ndarray) -> tuple[list[np.ndarray], int]:
         """Steps near those of another bound, and the number of sweeps that they took."""

@@ -67,6 +67,18 @@ def test_bounds_hold_and_errors_are_as_few_as_those_of_a_dense_search(rows, cons
     assert np.mean(model.predict(X) != y) <= best + 0.006  # of 1,500 rows: nine
 
 
+def test_a_ridge_that_the_values_around_it_do_not_show_is_found():
+    rng = np.random.default_rng(4)
+    groups = rng.random(1500) < 0.4
+    z = rng.normal(size=1500) + groups
+    y = rng.random(1500) < expit(0.75 * rng.normal(size=1500) + 1.5 * z - 1)
+    share = expit(z + rng.normal(size=1500) - 0.5)
+    X = np.column_stack([1.5 * z - 1, share, z * share, z**2 / 4])
+    model = fitted((X, y.astype(int), groups.astype(int)), kappa=0.01, constraint="equalized_odds")
+    assert model.constraint_values_["equalized_odds"] <= 0.01
+    assert np.mean(model.predict(X) != y) < 0.43  # searches that follow the values end at .4387
+
+
 def test_of_one_direction_the_threshold_is_exact():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 1))
