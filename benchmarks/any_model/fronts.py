@@ -17,6 +17,8 @@ from benchmarks.any_model.notions import NOTIONS, floor
 HEAD = "head"
 HEAD_WITH_GROUPS = "head_groups"
 NEED_GROUPS = ("threshold_optimizer", "oxonfair_groups")
+#: Trees without a bound, where the fronts end.
+WITHOUT_BOUND = "trees"
 POINT = ["data", "notion", "method", "kappa"]
 VALUES = [
     "train_gap", "promised", "test_gap", "error", "floor", "floor_of_several", "accuracy", "auc", "log_loss", "seconds",
@@ -130,7 +132,8 @@ def _corner(front: pd.DataFrame, measure: str, gap: float) -> Corner:
 def compare(results: pd.DataFrame) -> pd.DataFrame:
     """Compare every point of every method with the head's front at the same mean gap on new rows.
 
-    Methods that need the group of new rows are compared with the head that knows it, where there is one.
+    Methods that need the group of new rows are compared with the head that knows it, where there is one. The front ends
+    at the trees without a bound.
 
     ``difference`` is the mean over the splits that both have of the other method's performance minus that of the front,
     which is interpolated between its means; differences of gaps within a split count by the front's slope. The other
@@ -140,13 +143,14 @@ def compare(results: pd.DataFrame) -> pd.DataFrame:
     for (data, notion), part in results.groupby(["data", "notion"], sort=False):
         measure = NOTIONS[str(notion)].performance
         heads = {name: part[part.method == name] for name in (HEAD, HEAD_WITH_GROUPS)}
+        unbounded = part[part.method == WITHOUT_BOUND]
         for (method, kappa), rows in part[~part.method.isin(list(heads))].groupby(["method", "kappa"], sort=False):
             knows = method in NEED_GROUPS and not heads[HEAD_WITH_GROUPS].empty
-            head = heads[HEAD_WITH_GROUPS if knows else HEAD]
-            seeds = sorted(set(rows.seed) & set(head.seed))
+            against = HEAD_WITH_GROUPS if knows else HEAD
+            head = pd.concat([heads[against], unbounded])
+            seeds = sorted(set(rows.seed) & set(heads[against].seed))
             if seeds and np.isfinite(kappa) and rows[measure].notna().all():
                 line = beyond_front(rows[rows.seed.isin(seeds)], head[head.seed.isin(seeds)], measure)
-                against = head.method.iloc[0]
                 names = {"data": data, "notion": notion, "method": method, "against": against, "kappa": kappa}
                 lines.append(names | line)
     columns = ["data", "notion", "method", "against", "kappa", "splits", "gap", "difference", "half_width", "dominates"]
