@@ -160,8 +160,9 @@ def four_fifths(results: pd.DataFrame) -> pd.DataFrame:
 def summary(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """One line for every notion: promises, new rows, points of other packages beyond ours, and how much faster ours is.
 
-    ``kept`` and ``expected``, see `shares_kept`, are of linear scores of least log loss; ``ahead`` counts points of
-    other packages beyond our front by more than the interval, ``behind`` those that it is beyond.
+    ``kept`` and ``expected`` are of linear scores of least log loss, by the floor of a single difference for all
+    notions; ``ahead`` counts points of other packages beyond our front by more than the interval, ``behind`` those that
+    it is beyond.
     """
     lines = []
     for notion, entry in ENTRIES.items():
@@ -176,7 +177,7 @@ def summary(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
             "fits": part["promise"].fits.sum(),
             "silent": part["promise"].silent.sum(),
             "infeasible": part["promise"].infeasible.sum(),
-            "kept": own.share_kept.mean(),
+            "kept": own.of_one.mean(),
             "expected": own.expected_of_one.mean(),
             "points": len(known),
             "ahead": int(known.dominates.astype(bool).sum()),
