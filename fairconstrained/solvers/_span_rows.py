@@ -207,6 +207,10 @@ class SpanRows:
         params[-1] -= cuts[best] - self.terms.threshold
         return End(steps, params, float(worth[best]), excess)
 
+    def error(self, end: End) -> float:
+        """The counted error of an end."""
+        return self.counts.error(cast(LinearModel, self.terms.model).training_scores(end.params, self.terms.data))
+
     def exact_at(self, steps: np.ndarray, cut: float, components: np.ndarray) -> SpanRows:
         """Return the same with expected values that are exact for the decisions above a cut after some steps."""
         assert self.expected is not None

@@ -174,7 +174,8 @@ class SpanSearch(Solver):
         if counted.value(other, PRICES[-1]) < counted.value(starts[0], PRICES[-1]) - _LOSS:
             starts.append(other)
         results = [self._from(span, begin, steps) for steps in starts]
-        best, hoped, expecting, _ = min(results, key=lambda result: (result[0].excess, result[0].worth))
+        # by counts, as either has expected values of its own
+        best, hoped, expecting, _ = min(results, key=lambda result: (result[0].excess, span.error(result[0])))
         return best, hoped, expecting, n_sweeps + sum(n_more for *_, n_more in results)
 
     @staticmethod
