@@ -14,7 +14,7 @@ from typing_extensions import override
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._decision_rates import BoundDecisionRates, BoundPredictiveValues
-from fairconstrained.constraints._row_functions import RATE_FUNCTIONS, TOLERANCE, RowFunction, log_loss_of_classes
+from fairconstrained.constraints._row_functions import RATE_FUNCTIONS, RowFunction, log_loss_of_classes
 from fairconstrained.constraints.base import check_bound, check_kappa
 from fairconstrained.constraints.compared_groups import ComparesGroups, by_label, grouped_rows
 from fairconstrained.constraints.demographic_parity import DemographicParity
@@ -50,8 +50,8 @@ _USUAL_NAMES: dict[tuple[str, str, str | None], str] = {
     ("true_and_false_positive", "difference", None): "equalized_odds",
     **{(own["rate"], own.get("rule", "difference"), own.get("within")): name for name, own in NAMED_RATES.items()},
 }
-#: Excess of a rate of decisions over ``kappa`` that is rounding.
-_ROUNDING = 1e-9
+#: Excess of a mean of smooth values over ``kappa`` that counts as met.
+_TOLERANCE = 1e-9
 #: Constraints on the same gap whose thresholds can be searched by group, by rate; for differences of pairs.
 _SEARCH_FORMS: dict[str, type[Constraint]] = {"selection": DemographicParity, "true_positive": EqualOpportunity}
 
@@ -149,13 +149,9 @@ class GroupRates(ComparesGroups):
         name = self._name
         if rate.given is not None:
             function = RATE_FUNCTIONS[rate.given]
-            return BoundPredictiveValues.of(self, data, kappa, name, notion, function, _ROUNDING, rate=rate)
-        function = self._function(rate)
-        if rate.counts_rows:
-            return BoundDecisionRates.of(self, data, kappa, name, notion, function, _ROUNDING)
-        # of a target in small units, it is as close in these
-        tolerance = TOLERANCE * min(self._unit(rate), 1.0)
-        return BoundMeanGaps.of(self, data, kappa, name, notion, function, tolerance)
+            return BoundPredictiveValues.of(self, data, kappa, name, notion, function, _TOLERANCE, rate=rate)
+        bound_class = BoundDecisionRates if rate.counts_rows else BoundMeanGaps
+        return bound_class.of(self, data, kappa, name, notion, self._function(rate), _TOLERANCE)
 
     @property
     @override
@@ -184,12 +180,8 @@ class GroupRates(ComparesGroups):
             return function
         if rate.function == "score":
             return RowFunction(Score(offset, scale), lambda s, y: offset + scale * s)
-        factor = self._unit(rate)
+        factor = scale ** _POWERS[rate.function]
         return RowFunction(Scaled(function.smooth, factor), lambda s, y: factor * function.exact(s, y))
-
-    def _unit(self, rate: Rate) -> float:
-        """Unit in which a solver sees the function of a row, in units of the user."""
-        return self._units[1] ** _POWERS.get(rate.function, 0)
 
     @staticmethod
     def _check_targets(rate: Rate, data: FairData) -> None:

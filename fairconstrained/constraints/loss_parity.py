@@ -25,6 +25,9 @@ from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 
 __all__ = ["LossParity"]
 
+#: Excess of a gap over ``kappa`` that counts as met. Mean losses are continuous, and solvers settle them to this.
+_TOLERANCE = 1e-9
+
 
 @with_parameters
 class LossParity(ComparesGroups):
@@ -77,7 +80,7 @@ class LossParity(ComparesGroups):
             numbers = tuple(map(float, range(len(self._classes))))
             notion = notion._replace(targets=notion.targets and numbers, names=tuple(map(str, self._classes)))
             function = log_loss_of_classes(len(self._classes))
-        return BoundMeanGaps.of(self, data, kappa, "loss_parity", notion, function)
+        return BoundMeanGaps.of(self, data, kappa, "loss_parity", notion, function, _TOLERANCE)
 
     @override
     def for_classes(self, classes: Sequence[Hashable]) -> Constraint | None:
