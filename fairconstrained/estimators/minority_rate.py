@@ -239,7 +239,7 @@ class MinorityRateClassifier(
         sample_weight: np.ndarray | None,
         small: SmallGroups = NO_SMALL_GROUPS,
     ) -> FairData:
-        """Implement `BaseFairEstimator._data`; rows of the constraint alone follow those of the objective alone."""
+        """Implement `PosesProblem._data`; rows of the constraint alone follow those of the objective alone."""
         if not isinstance(sensitive_features, _ConstraintRows):
             return super()._data(X, target, sensitive_features, sample_weight)
         others = self._checked(sensitive_features.X)

@@ -239,8 +239,8 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         gaps, corrections, found = {}, {}, {}
         makes_up = self.promise == "training" and self._makes_up_for_optimism(solver)
         for constraint, seen, differences in zip(problem.constraints, held.seen, held.differences, strict=True):
-            own = optimism(constraint, held.scores, differences, n_folds)
-            if makes_up and own is not None:
+            own = optimism(constraint, held.scores, differences, n_folds) if makes_up else None
+            if own is not None:
                 found[constraint.name] = own
             estimate, correction = constraint.metric(held.scores), 0.0
             if self.promise == "training":  # otherwise a bound is chosen by the estimates, and chance favours them

@@ -114,10 +114,6 @@ class SpanRows:
         log_odds = line[0] * self.scores + line[1]
         return replace(self, expected=Expectations.of(self.terms, log_odds, self.moves, self.mixing))
 
-    def counting(self) -> SpanRows:
-        """Return the same without expected values."""
-        return replace(self, expected=None)
-
     @cached_property
     def counts(self) -> Counts:
         """Gains of decisions, counted."""
@@ -138,19 +134,18 @@ class SpanRows:
         if self.n_directions > 1:  # along one direction after the other the largest of several gaps may be stuck
             start, n_smooth = self._smooth_solution(rng)
             steps, n_sweeps = self.refined(start, PRICES[-1], share=0.3, n_sweeps=15 + 10 * self.n_directions)
-            found += [start, steps, *self._scattered(start, rng)]
+            found += [start, steps, self._scattered(start, rng)]
             n_evaluations += n_smooth + n_sweeps + _SCATTERED
         return found, n_evaluations
 
-    def _scattered(self, start: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    def _scattered(self, start: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The best of random steps by counts, of the size of given ones, either way.
 
         Several bounds together are kept on narrow ridges, between which no search goes that follows the values. The
         expected values, which are not exact there, do not show the best of them.
         """
-        counted, size = self.counting(), _WIDTH * np.abs(start)
-        tried = list(size * rng.uniform(-1, 1, (_SCATTERED, self.n_directions)))
-        return [min(tried, key=lambda one: counted.value(one, PRICES[-1]))]
+        tried = _WIDTH * np.abs(start) * rng.uniform(-1, 1, (_SCATTERED, self.n_directions))
+        return min(tried, key=lambda one: self.counted(one, PRICES[-1]))
 
     def searched_near(self, steps: np.ndarray) -> tuple[list[np.ndarray], int]:
         """Steps near those of another bound, and the number of sweeps that they took."""
@@ -186,7 +181,11 @@ class SpanRows:
 
     def value(self, steps: np.ndarray, price: float) -> float:
         """The least error, with the price of the excess, over many thresholds: expected, or counted without that."""
-        return (self.counts if self.expected is None else self.expected).least(self.moved(steps), price)
+        return self.counted(steps, price) if self.expected is None else self.expected.least(self.moved(steps), price)
+
+    def counted(self, steps: np.ndarray, price: float) -> float:
+        """The least counted error, with the price of the excess, over many thresholds."""
+        return self.counts.least(self.moved(steps), price)
 
     def finished(self, steps: np.ndarray) -> End:
         """Choose the best threshold of all that keep the bounds, counted; expected values choose where there are any.

@@ -167,13 +167,11 @@ class SpanSearch(Solver):
         """
         span, begin = _made_exact(span, begin, np.zeros(span.n_directions), span.terms.threshold)
         found, n_sweeps = self._starts(begin, known, rng)
-        starts = [min(found, key=lambda one: begin.value(one, PRICES[-1]))]
+        values, counted = ([of(one, PRICES[-1]) for one in found] for of in (begin.value, begin.counted))
+        first, other = int(np.argmin(values)), int(np.argmin(counted))
         # the expected values are not exact yet: steps that are far better by counts are another start
-        counted = begin.counting()
-        other = min(found, key=lambda one: counted.value(one, PRICES[-1]))
-        if counted.value(other, PRICES[-1]) < counted.value(starts[0], PRICES[-1]) - _LOSS:
-            starts.append(other)
-        results = [self._from(span, begin, steps) for steps in starts]
+        chosen = [first, other] if counted[other] < counted[first] - _LOSS else [first]
+        results = [self._from(span, begin, found[place]) for place in chosen]
         # by counts, as either has expected values of its own
         best, hoped, expecting, _ = min(results, key=lambda result: (result[0].excess, span.error(result[0])))
         return best, hoped, expecting, n_sweeps + sum(n_more for *_, n_more in results)
