@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("sphinx")
+pytest.importorskip("sphinx.directives")
 pytest.importorskip("matplotlib")
 
 SOURCE = """import os

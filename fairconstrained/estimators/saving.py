@@ -89,8 +89,10 @@ def skops_trusted_types() -> list[str]:
     True
     """
     package = __name__.partition(".")[0]
-    line = BSpline(np.arange(4.0), np.ones(2), 1)
-    others = [functools.partial, BSpline, *filter(inspect.isfunction, vars(line).values())]
+    held = vars(BSpline(np.arange(4.0), np.ones(2), 1)).values()
+    # SciPy keeps functions in a spline, and since its version 1.18 another object
+    parts = {type(value) for value in held if type(value).__module__.startswith("scipy.")}
+    others = [functools.partial, BSpline, *filter(inspect.isfunction, held), *parts]
     found = {f"{other.__module__}.{other.__qualname__}" for other in others}
     found |= {f"{package}.models.module.mlp", "lightgbm.basic.Booster"}
     for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):

@@ -156,6 +156,7 @@ def test_threads_leave_the_warnings_of_the_process_alone(classes, path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # since Python 3.12
 @pytest.mark.usefixtures("forked")
 def test_warnings_of_other_processes_arrive(classes):
     estimator = RateParityClassifier(max_iter=1)
