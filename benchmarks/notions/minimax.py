@@ -88,8 +88,13 @@ def unconstrained(rows: Rows) -> Found:
 
 
 def minimax(rows: Rows) -> Found:
-    """`GroupLossClassifier` as it is, with its estimate for new rows."""
+    """`GroupLossClassifier` as it is, with its slack and its estimate for new rows."""
     return _exact(rows, "minimax")
+
+
+def exact_minimax(rows: Rows) -> Found:
+    """The least loss of the worst group, without a slack."""
+    return _exact(rows, "minimax", slack=0.0, new_row_folds=None)
 
 
 def multiplicative_weights(rows: Rows, n_rounds: int = ROUNDS) -> Found:
@@ -126,7 +131,7 @@ class _Probabilities(LogisticRegression):
 
 def _fairlearn(rows: Rows, reduce: Callable[[Any, float], Any]) -> Found:
     """The best of some bounds on the squared loss of probabilities, the loss that Fairlearn has for these."""
-    free, exact = (_exact(rows, kappa, new_row_folds=None).scores(rows.X) for kappa in (None, "minimax"))
+    free, exact = (found(rows).scores(rows.X) for found in (unconstrained, exact_minimax))
     squares = [(1 / (1 + np.exp(-scores)) - rows.y) ** 2 for scores in (free, exact)]
     worst = [max(s[rows.groups == g].mean() for g in np.unique(rows.groups)) for s in squares]
     best: tuple[float, Any] = (np.inf, None)
@@ -174,6 +179,7 @@ def grid_search(rows: Rows) -> Found:
 METHODS: dict[str, Callable[[Rows], Found]] = {
     "unconstrained": unconstrained,
     "minimax": minimax,
+    "exact_minimax": exact_minimax,
     "multiplicative_weights": multiplicative_weights,
     "exponentiated_gradient": exponentiated_gradient,
     "grid_search": grid_search,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from fairconstrained.metrics.cell_means import ROW_LOSSES, mean_by_cell
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, BoundLargestMean, Loss
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import AdamLagrangian, GroupWeights, InteriorPoint, SolverResult
+from fairconstrained.solvers import AdamLagrangian, GroupWeights, InteriorPoint, Solver, SolverResult
 
 __all__ = ["BaseGroupLoss", "GroupLossClassifier", "GroupLossRegressor"]
 
@@ -54,8 +54,8 @@ class BaseGroupLoss(
         Bound on the mean loss of every group *on the training rows*, at least 0, in units of the loss (the log loss of
         a coin toss is 0.69). If no coefficients keep it, `fit` warns, says the least bound that can be kept, and
         returns the model whose worst group has the least loss. "minimax" asks for that model: the largest mean loss
-        with the penalty is minimised, and among the models where it is least, up to half of ``tol``, the mean loss of
-        all rows. None: unconstrained, for comparison.
+        with the penalty is minimised, and among the models where it is least, but for ``slack``, the mean loss of all
+        rows. None: unconstrained, for comparison.
     constraint : str, Constraint or list of (str, Constraint), default="bounded_group_loss"
         Meaning of ``kappa``: the largest mean loss of a group ("bounded_group_loss"), the largest difference between
         the mean losses of two groups ("loss_parity") or between their mean scores, of a regressor its predictions
@@ -67,6 +67,11 @@ class BaseGroupLoss(
     small_groups : {"error", "merge", "ignore"}, default="error"
         How to treat groups that are smaller: "error" raises ValueError with their sizes, "merge" puts them together as
         one group, and "ignore" leaves them out of the constraint.
+    slack : float, default=0.005
+        Share of the least loss of the worst group by which that of the model may exceed it, for a lower mean loss of
+        all rows, where "minimax" is solved by "interior_point". The least loss on the training rows is partly chance:
+        with the default the worst group's loss *on new rows* is lower than with 0, the exact minimax, on every data set
+        of the benchmarks.
     solver : str, default="auto"
         "auto" is "interior_point" for linear scores and losses that are bounded from above: it solves the problem to
         the ``duality_gap_``. Otherwise it is "group_weights" for "minimax", "adam_lagrangian" for bounds on modules,
@@ -86,7 +91,8 @@ class BaseGroupLoss(
     worst_group_ : object
         Label of the group with the largest mean loss, among those that are compared.
     duality_gap_ : float or None
-        ``objective_`` less a lower bound on its least value under the bounds, at least 0. None where there is no such
+        ``objective_`` less a lower bound on its least value under the bounds, at least 0; with "minimax" ``slack`` is a
+        part of it. None where there is no such
         bound: modules, differences of losses, other solvers, and bounds that are not kept.
     objective_ : float
         Objective with its penalty; with "minimax" the mean loss of the worst group with the penalty.
@@ -108,6 +114,7 @@ class BaseGroupLoss(
     )
     constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter(BOUNDED_GROUP_LOSS, ANY_CONSTRAINT)
     min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
+    slack: float = parameter(0.005, [Interval(Real, 0, None, closed="left")])
     tol: float = parameter(1e-4, [Interval(Real, 0, None, closed="left")])
     if TYPE_CHECKING:
         loss: str  # the subclasses know different ones
@@ -146,6 +153,10 @@ class BaseGroupLoss(
         if isinstance(problem.objective, BoundLargestMean):
             return GroupWeights.name
         return super()._auto_solver(problem) if isinstance(problem.model, LinearModel) else AdamLagrangian.name
+
+    @override
+    def _solver(self, problem: Problem, **special: Any) -> Solver:
+        return super()._solver(problem, **({"slack": self.slack} | special))
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """Implement `BaseFairEstimator._report`; also the table of the groups' losses, and the duality gap."""
@@ -212,7 +223,7 @@ class GroupLossClassifier(FairClassifierMixin, BaseGroupLoss):
     >>> least = GroupLossClassifier("minimax").fit(X, y, sensitive_features=group)
     >>> bool(least.group_losses_.loss.max() < free.group_losses_.loss.max())
     True
-    >>> least.duality_gap_ <= 1e-4 * least.objective_
+    >>> least.duality_gap_ <= (0.005 + 1e-4) * least.objective_
     True
     """
 

@@ -54,8 +54,8 @@ class InteriorPoint(Solver):
 
     (without f and :math:`\kappa`, and with :math:`\sum_j \lambda_j = 1`, of the largest loss), so that the distance to
     the optimum is known. Bounds that no coefficients keep are found to be so, and the message says by how much they
-    have to be raised. Among the models whose largest loss is least, up to half of ``tol``, the result is the one of
-    least mean loss.
+    have to be raised. Of the models whose largest loss exceeds the least one by at most the share ``slack``, the result is
+    the one of least mean loss.
 
     The corners of the hinge and of the absolute error are rounded, by less and less. The rounded losses are nowhere
     below these losses, so that bounds on them are kept. The lower bound is that of the losses themselves: lines through
@@ -67,6 +67,8 @@ class InteriorPoint(Solver):
         Newton steps, of each part.
     tol : float, default=1e-4
         Duality gap to end with, as a fraction of the objective.
+    slack : float, default=0.0
+        Share of the least largest loss that is given up for a lower mean loss; at least half of ``tol`` is.
 
     References
     ----------
@@ -82,6 +84,7 @@ class InteriorPoint(Solver):
 
     max_iter: Count = 200
     tol: NonNegative = 1e-4
+    slack: NonNegative = 0.0
 
     @classmethod
     @override
@@ -190,15 +193,16 @@ class _Run:
         return found
 
     def _lower_the_mean(self) -> None:
-        """Minimise the mean loss among the models whose largest mean is the least one, but for half of ``tol``.
+        """Minimise the mean loss among the models whose largest mean is the least one, but for ``slack``.
 
         The solution may be far away, so it is looked for with some of the wider corners first.
         """
         values, multipliers = self.values, None
         sharp = self.exact.at(values.params)
+        slack = max(self.solver.slack, self.solver.tol / 2)
         levels = [*self.levels[:-1], (self.program, float(sharp.means.max()) + sharp.penalty)]
         for program, largest in levels[len(levels) // 2 :]:
-            limits = self.exact.limits + largest + self.solver.tol / 2 * abs(largest)
+            limits = self.exact.limits + largest + slack * abs(largest)
             second = replace(program, objective=1.0, has_level=False, share=1.0, limits=limits)
             at = self._follow(second, values, multipliers)
             values, multipliers = at.values, at.multipliers
@@ -268,7 +272,8 @@ class _Run:
         scores = problem.scores(params)
         measured, objective = problem.measured(scores), problem.objective_at(params, scores)
         gap = None if self.lower is None or measured.excess > 0 else max(objective - self.lower, 0.0)
-        is_optimal = gap is not None and gap <= self.solver.tol * max(abs(objective), _PERFECT)
+        share = self.solver.tol + (self.solver.slack if self.program.has_level else 0.0)
+        is_optimal = gap is not None and gap <= share * max(abs(objective), _PERFECT)
         status = Status.OPTIMAL if is_optimal else Status.MAX_ITER
         return SolverResult(
             model_state=params,
