@@ -11,7 +11,7 @@ from fairconstrained.datasets import load_law_school
 data = load_law_school()
 X, y, race = StandardScaler().fit_transform(data.data), data.target, data.sensitive_features
 free = GroupLossClassifier().fit(X, y, sensitive_features=race)
-least = GroupLossClassifier("minimax").fit(X, y, sensitive_features=race)
+least = GroupLossClassifier("minimax", slack=0).fit(X, y, sensitive_features=race)
 for model in (free, least):
     print(model.group_losses_[["n_samples", "loss", "multiplier"]].round(4))
 print(f"worst group: {least.worst_group_}, duality gap {least.duality_gap_:.1e}")

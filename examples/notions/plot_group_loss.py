@@ -27,7 +27,7 @@ y = (X * [directions[g] for g in group]).sum(axis=1) + rng.logistic(size=8000) >
 # ``duality_gap_`` says how far from the optimum each of the models can be at most.
 
 free = GroupLossClassifier().fit(X, y, sensitive_features=group)
-minimax = GroupLossClassifier("minimax").fit(X, y, sensitive_features=group)
+minimax = GroupLossClassifier("minimax", slack=0).fit(X, y, sensitive_features=group)
 high, low = (model.group_losses_.loss.max() for model in (free, minimax))
 bounds = np.linspace(high, low * (1 + 1e-4), 12)[1:]
 path = [GroupLossClassifier(kappa, new_row_folds=None).fit(X, y, sensitive_features=group) for kappa in bounds]

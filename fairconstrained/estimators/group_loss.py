@@ -268,7 +268,7 @@ class GroupLossRegressor(FairRegressorMixin, BaseGroupLoss):
     >>> y = X @ [1.0, 2.0, 3.0] * (1 + group) + rng.normal(size=1000)
     >>> model = GroupLossRegressor("minimax").fit(X, y, sensitive_features=group)
     >>> model.group_losses_.loss.round(2).tolist()
-    [2.16, 2.16]
+    [2.18, 2.15]
     """
 
     loss: str = parameter("squared", [StrOptions({"squared", "absolute"})])
