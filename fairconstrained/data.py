@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from fairconstrained.cells import cell_sums
 from fairconstrained.features import kept, rows_of
-from fairconstrained.groups import Strata, Unions, cell_sums
+from fairconstrained.groups import Strata, Unions
 from fairconstrained.tables.table import rows_in_memory
 
 __all__ = ["Cells", "FairData", "Rows", "rows_within"]

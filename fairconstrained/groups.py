@@ -21,10 +21,7 @@ __all__ = [
     "Membership",
     "Strata",
     "Unions",
-    "cell_maxima",
-    "cell_sums",
     "is_membership",
-    "sums_above",
     "threshold_groups",
 ]
 
@@ -257,35 +254,6 @@ class Groups(NamedTuple):
         """Sum of the rows' values in every group; ndarray of shape (n_groups,)."""
         by_part = np.bincount(self.codes, values, minlength=len(self.labels))
         return by_part if self.unions is None else self.unions.members @ by_part
-
-
-def cell_sums(cells: np.ndarray, n_cells: int, values: np.ndarray | None = None) -> np.ndarray:
-    """Return the sum of the rows' values in every cell, or the number of rows; ndarray of shape (n_cells,).
-
-    Rows whose cell is ``n_cells`` are in none.
-    """
-    return np.bincount(cells, values, minlength=n_cells + 1)[:n_cells]
-
-
-def sums_above(scores: np.ndarray, cuts: np.ndarray, cells: np.ndarray, n_cells: int, values: np.ndarray) -> np.ndarray:
-    """Return, for every cut, the `cell_sums` of the rows whose score is above it; ndarray of shape (n_cuts, n_cells).
-
-    Memory and time grow with the number of rows, and with the number of cuts times that of cells.
-    """
-    order = np.argsort(cuts, kind="stable")
-    n_below = np.searchsorted(cuts[order], scores)
-    shape = cuts.size + 1, n_cells + 1
-    by_interval = np.bincount(n_below * shape[1] + cells, values, minlength=shape[0] * shape[1]).reshape(shape)
-    sums = np.empty((cuts.size, n_cells))
-    sums[order] = np.cumsum(by_interval[::-1], axis=0)[-2::-1, :-1]  # of the rows with more cuts below them
-    return sums
-
-
-def cell_maxima(cells: np.ndarray, n_cells: int, values: np.ndarray) -> np.ndarray:
-    """Return the largest of the rows' non-negative values in every cell, 0 without rows; see `cell_sums`."""
-    largest = np.zeros(n_cells + 1)
-    np.maximum.at(largest, cells, values)
-    return largest[:n_cells]
 
 
 def _alike(table: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:

@@ -6,14 +6,12 @@ import pytest
 import scipy.sparse as sp
 
 from fairconstrained import groups
+from fairconstrained.cells import cell_maxima, cell_sums, sums_above
 from fairconstrained.groups import (
     GroupEncoder,
     Groups,
     Membership,
-    cell_maxima,
-    cell_sums,
     is_membership,
-    sums_above,
     threshold_groups,
 )
 

@@ -13,7 +13,7 @@ from fairconstrained.constraints._some_rows import on_some_rows
 from fairconstrained.data import FairData
 from fairconstrained.domains import L1Ball, L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.models.module import mlp
+from fairconstrained.models.layers import mlp
 from fairconstrained.models.perceptron import Perceptron
 from fairconstrained.objectives import (
     ROW_LOSS_OBJECTIVES,

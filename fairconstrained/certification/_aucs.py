@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairconstrained.cells import cell_sums
 from fairconstrained.certification.sample import Sample
-from fairconstrained.groups import cell_sums
 from fairconstrained.metrics.auc_gaps import GroupComparison, compare_groups, difference_aucs
 from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, mask_cells
 from fairconstrained.metrics.comparisons import AUCDifferences

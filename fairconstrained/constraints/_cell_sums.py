@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from typing_extensions import override
 
+from fairconstrained.cells import sums_above
 from fairconstrained.constraints._row_functions import BoundRowFunction
-from fairconstrained.groups import sums_above
 
 __all__ = ["BoundCellSums"]
 

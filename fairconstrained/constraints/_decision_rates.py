@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from typing_extensions import override
 
+from fairconstrained.cells import cell_sums, sums_above
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.constraints.offsets import shared_offset
-from fairconstrained.groups import cell_sums, sums_above
 from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, by_group, mean_by_cell
 from fairconstrained.metrics.group_rates import Rate
 

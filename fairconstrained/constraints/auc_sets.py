@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairconstrained.cells import cell_maxima, cell_sums
 from fairconstrained.checks.messages import check_arguments
 from fairconstrained.checks.protected import protected_code
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData, Rows
-from fairconstrained.groups import cell_maxima, cell_sums
 from fairconstrained.kernels import Kernel
 from fairconstrained.metrics.auc_gaps import centred_aucs
 from fairconstrained.metrics.auc_sets import (

@@ -12,11 +12,12 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from fairconstrained.cells import cell_maxima, cell_sums
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._resolution import CellSizes, resolution
 from fairconstrained.data import FairData
-from fairconstrained.groups import MERGED, Groups, Unions, cell_maxima, cell_sums
+from fairconstrained.groups import MERGED, Groups, Unions
 from fairconstrained.metrics.cell_means import Blocks, Notion, by_group
 from fairconstrained.metrics.validation import GroupedRows, check_groups
 

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from typing_extensions import override
 
+from fairconstrained.cells import cell_sums
 from fairconstrained.constraints._comparisons import Comparisons
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._row_functions import TOLERANCE, BoundRowFunction, RowFunction
 from fairconstrained.constraints.compared_groups import ComparedGroups, GroupLimits
 from fairconstrained.data import FairData
-from fairconstrained.groups import cell_sums
 from fairconstrained.metrics.cell_means import Blocks, Notion, mean_by_cell
 
 __all__ = ["BoundMeanGaps"]

@@ -26,7 +26,7 @@ from fairconstrained.estimators.parameters import (
     with_parameters,
 )
 from fairconstrained.metrics.auc_sets import AUC_METRICS
-from fairconstrained.models.module import ACTIVATIONS
+from fairconstrained.models.layers import ACTIVATIONS
 from fairconstrained.objectives import Logistic, Objective, PairwiseAUC
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Callback, MomentSolver, Solver, SolverResult

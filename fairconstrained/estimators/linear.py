@@ -24,7 +24,8 @@ from fairconstrained.estimators._plain import plain_classifier, plain_regressor
 from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.models import LinearModel, ParametricModel
-from fairconstrained.models.module import ACTIVATIONS, ModuleModel, ModuleSpec, mlp
+from fairconstrained.models.layers import ACTIVATIONS, mlp
+from fairconstrained.models.module import ModuleModel, ModuleSpec
 from fairconstrained.models.perceptron import Perceptron
 
 __all__ = ["FairClassifierMixin", "FairRegressorMixin", "LinearScores", "ModuleScores"]

@@ -94,7 +94,7 @@ def skops_trusted_types() -> list[str]:
     parts = {type(value) for value in held if type(value).__module__.startswith("scipy.")}
     others = [functools.partial, BSpline, *filter(inspect.isfunction, held), *parts]
     found = {f"{other.__module__}.{other.__qualname__}" for other in others}
-    found |= {f"{package}.models.module.mlp", "lightgbm.basic.Booster"}
+    found |= {f"{package}.models.layers.mlp", "lightgbm.basic.Booster"}
     for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
         for kind in filter(inspect.isclass, vars(import_module(module.name)).values()):
             if kind.__module__.partition(".")[0] == package:

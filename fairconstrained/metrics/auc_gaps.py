@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained.cells import cell_sums
 from fairconstrained.checks.protected import protected_code
-from fairconstrained.groups import Groups, cell_sums
+from fairconstrained.groups import Groups
 from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, CellUnions, auc_differences
 from fairconstrained.metrics.cell_aucs import LARGEST_GAPS, ScoredRows, pair_aucs
 from fairconstrained.metrics.intervals import PercentileIntervals

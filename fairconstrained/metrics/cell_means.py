@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from fairconstrained.groups import Strata, Unions, cell_sums
+from fairconstrained.cells import cell_sums
+from fairconstrained.groups import Strata, Unions
 from fairconstrained.metrics.rates import AggregateLabels
 from fairconstrained.metrics.rules import RULES, Reference, Rule
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairconstrained.groups import cell_maxima, cell_sums
+from fairconstrained.cells import cell_maxima, cell_sums
 
 __all__ = [
     "AGGREGATES",

@@ -4,10 +4,10 @@ from .base import ParametricModel as ParametricModel
 from .base import Pullback as Pullback
 from .boosted_trees import BoostedTrees as BoostedTrees
 from .classes import ClassModel as ClassModel
+from .layers import mlp as mlp
 from .linear import LinearModel as LinearModel
 from .module import ModuleModel as ModuleModel
 from .module import make_module as make_module
-from .module import mlp as mlp
 from .moments import Moments as Moments
 from .parts import Coordinates as Coordinates
 from .parts import LastLayer as LastLayer

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial, singledispatch
 from itertools import pairwise
-from numbers import Integral
 from operator import add
 from typing import Any, ClassVar
 from zlib import crc32
@@ -18,7 +17,6 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from fairconstrained.checks.messages import is_number
 from fairconstrained.data import FairData
 from fairconstrained.devices import found_device
 from fairconstrained.features import map_rows
@@ -28,16 +26,7 @@ from fairconstrained.models.making import ModuleSpec, make_module
 from fairconstrained.models.parts import LastLayer
 from fairconstrained.tables.table import Table
 
-__all__ = ["ACTIVATIONS", "ModuleModel", "ModuleSpec", "make_module", "mlp", "part_of"]
-
-#: Activations of `mlp` by name; the names of scikit-learn where it has them.
-ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
-    "relu": nn.ReLU,
-    "tanh": nn.Tanh,
-    "logistic": nn.Sigmoid,
-    "silu": nn.SiLU,
-    "softplus": nn.Softplus,
-}
+__all__ = ["ModuleModel", "ModuleSpec", "make_module", "part_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,53 +365,6 @@ def _end_of(X: Any, codes: np.ndarray, *, model: ModuleModel, params: np.ndarray
 def part_of(codes: np.ndarray | None, rows: slice) -> np.ndarray | None:
     """Return the groups of some rows; None where they do not matter."""
     return None if codes is None else codes[rows]
-
-
-class _Layers(nn.Sequential):
-    """Layers of which the last is linear with a bias."""
-
-    @property
-    def output_bias_name(self) -> str:
-        """Name of the module's bias that moves its outputs, see `ModuleModel`."""
-        return f"{len(self) - 1}.bias"
-
-
-def mlp(
-    n_features: int,
-    n_outputs: int = 1,
-    hidden_layer_sizes: Sequence[int] = (64,),
-    activation: str = "relu",
-) -> nn.Module:
-    """A multilayer perceptron whose scores are zero until it is trained.
-
-    The weights of the last layer start at zero, those of the others as torch draws them.
-
-    Parameters
-    ----------
-    n_features, n_outputs : int
-    hidden_layer_sizes : sequence of int
-        Width of every hidden layer; none makes a linear model.
-    activation : {"relu", "tanh", "logistic", "silu", "softplus"}
-
-    Raises
-    ------
-    ValueError
-        For an unknown activation, or a width that is no positive integer; the message lists what is known.
-    """
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, got {activation!r}.")
-    if not all(isinstance(width, Integral) and is_number(width) and width > 0 for width in hidden_layer_sizes):
-        raise ValueError(f"hidden_layer_sizes must be positive integers, such as (64, 32); got {hidden_layer_sizes!r}.")
-    output = nn.Linear([n_features, *hidden_layer_sizes][-1], n_outputs)
-    nn.init.zeros_(output.weight)
-    nn.init.zeros_(output.bias)
-    return _Layers(*_hidden_layers(n_features, hidden_layer_sizes, ACTIVATIONS[activation]), output)
-
-
-def _hidden_layers(n_features: int, widths: Sequence[int], activation: Callable[[], nn.Module]) -> Iterator[nn.Module]:
-    for before, width in pairwise([n_features, *widths]):
-        yield nn.Linear(before, width)
-        yield activation()
 
 
 def _as_tensor(X: Any) -> Tensor:

@@ -34,7 +34,7 @@ def _silu_slope(z: np.ndarray, _: np.ndarray) -> np.ndarray:
     return share * (1 + z * (1 - share))
 
 
-#: Every activation ``a(z)`` of `fairconstrained.models.module.ACTIVATIONS`, and its slope from z and a.
+#: Every activation ``a(z)`` of `fairconstrained.models.layers.ACTIVATIONS`, and its slope from z and a.
 _FUNCTIONS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
     "relu": (lambda z: np.maximum(z, 0), lambda z, a: a > 0),
     "tanh": (np.tanh, lambda z, a: 1 - a**2),

@@ -54,8 +54,8 @@ class InteriorPoint(Solver):
 
     (without f and :math:`\kappa`, and with :math:`\sum_j \lambda_j = 1`, of the largest loss), so that the distance to
     the optimum is known. Bounds that no coefficients keep are found to be so, and the message says by how much they
-    have to be raised. Of the models whose largest loss exceeds the least one by at most the share ``slack``, the result is
-    the one of least mean loss.
+    have to be raised. Of the models whose largest loss exceeds the least one by at most the share ``slack``, the result
+    is the one of least mean loss.
 
     The corners of the hinge and of the absolute error are rounded, by less and less. The rounded losses are nowhere
     below these losses, so that bounds on them are kept. The lower bound is that of the losses themselves: lines through

@@ -54,7 +54,9 @@ def test_multiplicative_weights_come_near_the_exact_optimum_and_never_below(rows
 
 
 def test_a_small_run(tmp_path, capsys):
-    names = [name for name in METHODS if name in ("unconstrained", "minimax", "exact_minimax", "multiplicative_weights")]
+    names = [
+        name for name in METHODS if name in ("unconstrained", "minimax", "exact_minimax", "multiplicative_weights")
+    ]
     table = main(["--data", "generated", "--splits", "0", "--methods", *names, "--output", str(tmp_path)])
     assert list(table.columns) == list(COLUMNS)
     assert table.method.tolist() == names

@@ -13,7 +13,8 @@ from scipy.optimize import approx_fprime
 from torch import nn
 
 from fairconstrained.models import LinearModel
-from fairconstrained.models.module import ACTIVATIONS, ModuleModel, make_module, mlp
+from fairconstrained.models.layers import ACTIVATIONS, mlp
+from fairconstrained.models.module import ModuleModel, make_module
 from fairconstrained.sampling import Sampler
 
 small = partial(mlp, hidden_layer_sizes=(5, 4), activation="tanh")

@@ -10,7 +10,8 @@ import torch
 from scipy.optimize import approx_fprime
 from torch import nn
 
-from fairconstrained.models.module import ACTIVATIONS, ModuleModel, mlp
+from fairconstrained.models.layers import ACTIVATIONS, mlp
+from fairconstrained.models.module import ModuleModel
 from fairconstrained.models.perceptron import Perceptron
 
 LAYERS = {"no hidden layer": (), "one": (5,), "two": (6, 4)}

@@ -13,7 +13,8 @@ from fairconstrained.datasets import make_biased_classification
 from fairconstrained.domains import L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import LinearModel
-from fairconstrained.models.module import ModuleModel, mlp
+from fairconstrained.models.layers import mlp
+from fairconstrained.models.module import ModuleModel
 from fairconstrained.objectives import GroupLoss, Logistic, PairwiseAUC
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Status, make_solver

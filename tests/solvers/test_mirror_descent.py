@@ -9,7 +9,8 @@ import torch
 from scipy.optimize import minimize
 
 from fairconstrained.constraints import QuadraticAUCGap
-from fairconstrained.models.module import ModuleModel, mlp
+from fairconstrained.models.layers import mlp
+from fairconstrained.models.module import ModuleModel
 from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.solvers.published._duals import LevelWeights
 from fairconstrained.solvers.published.saddle_form import SaddleForm

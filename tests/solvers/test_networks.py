@@ -9,7 +9,8 @@ from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.models import LinearModel
-from fairconstrained.models.module import ModuleModel, mlp
+from fairconstrained.models.layers import mlp
+from fairconstrained.models.module import ModuleModel
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import Status, make_solver

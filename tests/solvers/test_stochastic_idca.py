@@ -8,7 +8,8 @@ import pytest
 
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.domains import L2Ball
-from fairconstrained.models.module import ModuleModel, mlp
+from fairconstrained.models.layers import mlp
+from fairconstrained.models.module import ModuleModel
 from fairconstrained.objectives import TruncatedLogistic
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Status

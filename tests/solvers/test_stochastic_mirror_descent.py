@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 from fairconstrained.constraints import QuadraticAUCGap
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
-from fairconstrained.models.module import ModuleModel, mlp
+from fairconstrained.models.layers import mlp
+from fairconstrained.models.module import ModuleModel
 from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticMirrorDescent, make_solver
