@@ -22,6 +22,8 @@ from fairconstrained.datasets import make_biased_classification
 TRAINING_SHARE = 0.7
 #: Rows of the ACS sample that are used, of 765,670.
 ACS_ROWS = 100_000
+#: Crime rates of communities from which on the label is positive: the upper 30 %.
+HIGH_CRIME = 0.28
 
 
 class Part(NamedTuple):
@@ -111,6 +113,25 @@ def _acs() -> tuple[Part, np.ndarray | None]:
 
 
 @cache
+def _credit() -> tuple[Part, np.ndarray | None]:
+    frame = pd.read_parquet(data_folder() / "credit_risk_home_ownership.parquet")
+    features = frame.drop(columns=["loan_status", "person_home_ownership"])
+    groups = np.where(frame["person_home_ownership"] == "RENT", "rent", "other")
+    return Part(_categorical(features, _texts(features)), frame["loan_status"].to_numpy(dtype=int), groups), None
+
+
+@cache
+def _communities() -> tuple[Part, np.ndarray | None]:
+    frame = pd.read_parquet(data_folder() / "communities_crime.parquet")
+    names = ["state", "county", "community", "communityname", "fold", "ViolentCrimesPerPop"]
+    features = frame.drop(columns=names).astype(float)
+    y = (frame["ViolentCrimesPerPop"] >= HIGH_CRIME).to_numpy(dtype=int)
+    share = frame["racepctblack"]
+    groups = np.where(share > share.quantile(0.75), "upper quarter", "other")
+    return Part(features, y, groups), None
+
+
+@cache
 def _generated() -> tuple[Part, np.ndarray | None]:
     X, y, groups = make_biased_classification(n_samples=3000, random_state=0)
     features = pd.DataFrame(np.asarray(X)).add_prefix("x")
@@ -128,6 +149,8 @@ CASES: dict[str, Case] = {
     "compas": Case(_compas, "COMPAS", False),
     "law_school": Case(_law_school, "Law school", False),
     "acs": Case(_acs, "ACS, 100,000 rows", False),
+    "credit": Case(_credit, "Credit risk", False),
+    "communities": Case(_communities, "Communities", True),
     "generated": Case(_generated, "generated", False),
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.any_model.data import ACS_ROWS, CASES, Part, Split, linear_features, load_split
+from benchmarks.any_model.data import ACS_ROWS, Part, Split, linear_features, load_split
 from benchmarks.any_model.methods import Outcome, Setting, quiet, response_of_scores
 from benchmarks.any_model.methods import two_regressions as regressions_and_sweep
 from benchmarks.any_model.notions import Notion, Response
@@ -141,4 +141,4 @@ ONLY_FOR: dict[str, tuple[str, ...]] = {
 #: Methods that aim at the fewest errors, and ours whose front they are compared with at equal gaps.
 FEWEST_ERRORS, FRONT_OF_ERRORS = ("two_regressions", "reduction"), "errors"
 #: Data sets in the order of the figures.
-DATA = [name for name in ("bank", "a9a", "adult", "compas", "law_school", "acs") if name in CASES]
+DATA = ("bank", "a9a", "adult", "compas", "law_school", "acs", "credit", "communities")

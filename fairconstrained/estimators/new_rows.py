@@ -21,13 +21,18 @@ from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.features import beside
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import CrossFittedSpan, Solver, SolverResult
+from fairconstrained.solvers import CrossFittedSpan, Solver, SolverResult, scores_without_folds
 from fairconstrained.solvers.resuming import saved_minima
 
 __all__ = ["NewRowGap", "TellsNewRows"]
 
 #: Folds that "auto" stands for, by promise. Two take about as long as the fit; five have more rows to fit on.
 _FOLDS = {"training": 2, "new_rows": 5}
+#: Folds of the steps by which linear scores find their optimism, which cost little.
+_STEP_FOLDS = 20
+#: Least and largest optimism that linear scores make up for, in multiples of ``kappa``. From 1 on there is no gap on rows
+#: seen; beyond, it would come back the other way round, which costs more than it brings.
+_LEAST, _MOST_OF_STEPS = 0.05, 1.0
 #: Stricter bounds that are tried until the estimates on new rows are within ``kappa``.
 _ROUNDS = 5
 #: Largest optimism that is made up for, in multiples of ``kappa``. From 2 on, no model would be within both bounds:
@@ -72,20 +77,21 @@ class _Estimated:
     corrections: dict[str, float] = field(default_factory=dict)
     optimism: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def made_up_for(self, problem: Problem) -> Problem:
+    def made_up_for(self, problem: Problem, most: float | None = None) -> Problem:
         """Return the problem with bounds on differences of rows not seen besides.
 
-        Where the optimism is so large that the bounds on rows seen leave no room for it, a part is made up for. With
-        the same part of every difference, losses of the groups that are as far apart as the optimism, the other way
-        round, are within all bounds.
+        At most ``most`` times ``kappa`` of it is made up for. None stands for what the bounds on rows seen leave room
+        for: with the same part of every difference, losses of the groups that are as far apart as the optimism, the
+        other way round, are within all bounds.
         """
         if not self.optimism:
             return problem
+        most = _MOST if most is None else most
         bounds: list[BoundConstraint] = []
         for constraint in problem.constraints:
             known = np.maximum(self.optimism.get(constraint.name, 0.0), 0.0)
             largest = float(np.max(known))
-            part = min(1.0, _MOST * constraint.kappa / largest) if largest else 0.0
+            part = min(1.0, most * constraint.kappa / largest) if largest else 0.0
             bounds.append(constraint.with_optimism(part * known) if part else constraint)
         return replace(problem, constraints=tuple(bounds))
 
@@ -198,13 +204,28 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         rng = np.random.default_rng(seed)
         if not self._makes_up_for_optimism(solver):
             estimate = self._estimate(solver, problem, of_folds, seed)
-            return self._solve_all(solver, problem, start, rng), estimate()
+            result, found = self._solved_beyond_steps(solver, problem, start, rng)
+            return result, replace(estimate(), optimism=found)
         estimated = self._estimated(solver, problem, of_folds, seed)
         stricter = estimated.made_up_for(problem)
         result = self._solve_all(solver, stricter, start, rng)
         if result.status.is_infeasible and estimated.optimism:
             result = self._solve_all(solver, problem, result.start, rng)
         return result, estimated
+
+    def _solved_beyond_steps(
+        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
+    ) -> tuple[SolverResult, dict[str, np.ndarray]]:
+        """Fit to all rows, and again with what steps to the fits without a fold show of its optimism, if they do."""
+        result = self._solve_all(solver, problem, start, rng)
+        if self._n_folds() is None or not solver.keeps_metric or result.status.is_infeasible:
+            return result, {}
+        found = _optimism_by_steps(problem, result.model_state)
+        if not found:
+            return result, {}
+        stricter = _Estimated({}, optimism=found).made_up_for(problem, _MOST_OF_STEPS)
+        again = self._solve_all(solver, stricter, result.start, rng)
+        return (result if again.status.is_infeasible else again), found
 
     def _estimate(
         self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
@@ -332,3 +353,15 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             margins = margins + np.maximum(excess, 0.0)
         *_, best, estimated = min(tried)
         return best, estimated
+
+
+def _optimism_by_steps(problem: Problem, params: np.ndarray) -> dict[str, np.ndarray]:
+    """Optimism of the differences at a solution by the constraint's name, of those that have any worth mentioning."""
+    known = [each for each in problem.constraints if each.kappa and not fold_obstacle(problem, _STEP_FOLDS)]
+    seen = problem.scores(params)
+    of_all = {each.name: differences for each in known if (differences := each.differences(seen)) is not None}
+    unseen = scores_without_folds(problem, params, _STEP_FOLDS) if of_all else None
+    if unseen is None:
+        return {}
+    found = {c.name: optimism(c, unseen, of_all[c.name], _STEP_FOLDS) for c in known if c.name in of_all}
+    return {c.name: own for c in known if (own := found.get(c.name)) is not None and own.max() > _LEAST * c.kappa}

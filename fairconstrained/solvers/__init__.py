@@ -23,6 +23,7 @@ from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted import CrossFitted
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.exact_penalty import ExactPenalty
+from fairconstrained.solvers.fold_steps import scores_without_folds
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
 from fairconstrained.solvers.group_weights import GroupWeights
 from fairconstrained.solvers.interior_point import InteriorPoint
@@ -115,6 +116,7 @@ __all__ = [
     "p_lagrangian",
     "polished",
     "quadratics_of",
+    "scores_without_folds",
     "solver_class",
     "solver_with",
     "stationarity",
