@@ -30,9 +30,11 @@ __all__ = ["NewRowGap", "TellsNewRows"]
 _FOLDS = {"training": 2, "new_rows": 5}
 #: Folds of the steps by which linear scores find their optimism, which cost little.
 _STEP_FOLDS = 20
-#: Least and largest optimism that linear scores make up for, in multiples of ``kappa``. From 1 on there is no gap on rows
-#: seen; beyond, it would come back the other way round, which costs more than it brings.
+#: Least and largest optimism that linear scores make up for, in multiples of ``kappa``. With 1 no gap is left on rows
+#: seen; with more it comes back the other way round, which costs more than it brings.
 _LEAST, _MOST_OF_STEPS = 0.05, 1.0
+#: Rows of the smallest cell for each feature, beyond which linear scores have hardly any optimism.
+_MANY_ROWS = 2000
 #: Stricter bounds that are tried until the estimates on new rows are within ``kappa``.
 _ROUNDS = 5
 #: Largest optimism that is made up for, in multiples of ``kappa``. From 2 on, no model would be within both bounds:
@@ -357,8 +359,11 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
 def _optimism_by_steps(problem: Problem, params: np.ndarray) -> dict[str, np.ndarray]:
     """Optimism of the differences at a solution by the constraint's name, of those that have any worth mentioning."""
-    known = [each for each in problem.constraints if each.kappa and not fold_obstacle(problem, _STEP_FOLDS)]
-    seen = problem.scores(params)
+    cells = [sizes for each in problem.constraints if (sizes := each.compared_cells()) is not None]
+    fewest = min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=0)
+    if fewest > _MANY_ROWS * problem.data.n_features or fold_obstacle(problem, _STEP_FOLDS):
+        return {}
+    known, seen = [each for each in problem.constraints if each.kappa], problem.scores(params)
     of_all = {each.name: differences for each in known if (differences := each.differences(seen)) is not None}
     unseen = scores_without_folds(problem, params, _STEP_FOLDS) if of_all else None
     if unseen is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -58,41 +58,14 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     """
     if not _suits(problem):
         return None
-    model: Any = problem.model
-    data, scores, folds = problem.data, problem.scores(params), problem.data.folds(n_folds)
+    scores = problem.scores(params)
     whole = _Rows.of(problem, scores)
-    own_slope, own_values = whole.slope(np.zeros(len(problem.component_names))), whole.values()
-    slack = np.concatenate([[_SLACK * c.kappa + _LEAST_SLACK] * len(c.component_names) for c in problem.constraints])
-    active = np.flatnonzero(own_values > -slack)
-    table = pulled_back(model, data, map(torch.from_numpy, [own_slope, *whole.component_slopes(active)]))
-    table[:, 0] += model.penalty(params)[1]
-    lengths = Curvature.of(model, model.curvature(data, whole.curvature(np.zeros(own_values.size)))).descents(table)
-    found, unbalanced = nnls(lengths[:, 1:], -lengths[:, 0]) if active.size else (np.zeros(0), np.inf)
-    if unbalanced > _UNBALANCED * np.linalg.norm(lengths[:, 0]) or not found.any():
+    solution = _solution(problem, whole, params)
+    if solution is None:
         return None
-    multipliers = np.zeros(own_values.size)
-    multipliers[active] = found
-    active, normals = active[found > 0], table[:, 1:][:, found > 0]
-    others = [np.flatnonzero(folds != fold) for fold in range(n_folds)]
-    rest = [whole.at(rows) for rows in others]
-    slopes = [
-        whole.slope(multipliers),
-        *(_placed(own.slope(multipliers), rows, data.n_samples) for own, rows in zip(rest, others, strict=True)),
-    ]
-    gradients = pulled_back(model, data, map(torch.from_numpy, slopes))
-    curvature = whole.curvature(multipliers)
-    parts = [data.at(np.flatnonzero(folds == fold)) for fold in range(n_folds)]
-    hessians = [_hessian(model, part, curvature[folds == fold]) for fold, part in enumerate(parts)]
-    hessian, unseen = np.sum(hessians, axis=0), scores.copy()
-    penalty = np.append(np.full(data.n_features, model.alpha), np.zeros(int(model.fit_intercept)))
-    for fold, part in enumerate(parts):
-        table = (hessian - hessians[fold]) * (n_folds / (n_folds - 1))
-        table[np.diag_indices(penalty.size)] += penalty + _RIDGE * (1 + np.abs(table.diagonal()))
-        corner = np.zeros((active.size, active.size))
-        system = np.block([[table, normals], [normals.T, corner]])
-        change = (own_values - rest[fold].values())[active]
-        step = np.linalg.solve(system, np.append(gradients[:, 0] - gradients[:, 1 + fold], change))
-        unseen[folds == fold] += model.column_scores([step[: penalty.size, None]], part)[:, 0]
+    folds, unseen = problem.data.folds(n_folds), scores.copy()
+    for fold, step in enumerate(_steps(problem, whole, solution, folds, n_folds)):
+        unseen[folds == fold] += step
     return unseen
 
 
@@ -103,18 +76,6 @@ def _suits(problem: Problem) -> bool:
     losses = problem.row_losses
     smooth = losses is not None and all(loss.is_smooth_and_convex for loss in losses.losses)
     return smooth and not any(c.n_aux for c in problem.constraints) and not obstacle_to_shared_scores(problem, _MANY)
-
-
-def _placed(values: np.ndarray, rows: np.ndarray, n_samples: int) -> np.ndarray:
-    placed = np.zeros(n_samples)
-    placed[rows] = values
-    return placed
-
-
-def _hessian(model: Any, data: Any, by_row: np.ndarray) -> np.ndarray:
-    """Hessian of a function with these second derivatives in the scores, of either sign."""
-    table = model.curvature(data, np.maximum(by_row, 0.0))
-    return table - model.curvature(data, np.maximum(-by_row, 0.0)) if (by_row < 0).any() else table
 
 
 @dataclass(frozen=True)
@@ -128,12 +89,19 @@ class _Rows:
 
     @classmethod
     def of(cls, problem: Problem, scores: np.ndarray) -> Self:
+        """All rows of a problem; terms need no features."""
         bare = problem.on(replace(problem.data, X=np.empty((problem.data.n_samples, 0))))
         at, y = torch.from_numpy(scores), problem.data.y
         terms: list[Any] = [bare.objective, *bare.constraints]
-        functions = [(loss.of, loss.slope, loss.second_derivative) for loss in (term.row_loss for term in terms)]
+        losses = [term.row_loss for term in terms]
+        functions = [(loss.of, loss.slope, loss.second_derivative) for loss in losses]
         found = [[function(at, y).numpy() for function in of_term] for of_term in functions]
         return cls(bare, *map(list, zip(*found, strict=True)))
+
+    @property
+    def size(self) -> int:
+        """Number of components of the constraints."""
+        return len(self.problem.component_names)
 
     def at(self, rows: np.ndarray) -> Self:
         """The terms on some of the rows."""
@@ -153,16 +121,75 @@ class _Rows:
         """Second derivatives of the Lagrangian in the scores; ndarray of shape (n_samples,)."""
         return np.sum([w * own for w, own in zip(self._weights(multipliers), self.curvatures, strict=True)], axis=0)
 
-    def component_slopes(self, components: np.ndarray) -> list[np.ndarray]:
-        """Slopes of some components in the scores."""
-        free = self.slope(np.zeros(len(self.problem.component_names)))
-        units = np.eye(len(self.problem.component_names))[components]
-        return [self.slope(unit) - free for unit in units]
-
     def _weights(self, multipliers: np.ndarray) -> list[np.ndarray]:
         """Weights of the rows in the Lagrangian, by term."""
-        constraints: Any = self.problem.constraints
-        sizes = np.cumsum([len(c.component_names) for c in constraints])[:-1]
-        weights = [c.row_weights(own)[0] for c, own in zip(constraints, np.split(multipliers, sizes), strict=True)]
         objective: Any = self.problem.objective
+        constraints: Any = self.problem.constraints
+        ends = np.cumsum([len(c.component_names) for c in constraints])[:-1]
+        weights = [c.row_weights(own)[0] for c, own in zip(constraints, np.split(multipliers, ends), strict=True)]
         return [objective.row_weights(np.ones(1))[0], *weights]
+
+
+class _Solution(NamedTuple):
+    """Active components, multipliers of all components, and slopes of the active ones in the parameters."""
+
+    active: np.ndarray
+    multipliers: np.ndarray
+    normals: np.ndarray
+
+
+def _solution(problem: Problem, whole: _Rows, params: np.ndarray) -> _Solution | None:
+    """The multipliers that balance the slope of the objective best; None if they hardly do."""
+    model: Any = problem.model
+    slack = np.repeat(
+        [_SLACK * c.kappa + _LEAST_SLACK for c in problem.constraints],
+        [len(c.component_names) for c in problem.constraints],
+    )
+    active, none = np.flatnonzero(whole.values() > -slack), np.zeros(whole.size)
+    if not active.size:
+        return None
+    free = whole.slope(none)
+    slopes = [free, *(whole.slope(unit) - free for unit in np.eye(whole.size)[active])]
+    gradients = pulled_back(model, problem.data, map(torch.from_numpy, slopes))
+    gradients[:, 0] += model.penalty(params)[1]
+    curvature = Curvature.of(model, model.curvature(problem.data, whole.curvature(none)))
+    lengths = curvature.descents(gradients)
+    found, unbalanced = nnls(lengths[:, 1:], -lengths[:, 0])
+    if unbalanced > _UNBALANCED * np.linalg.norm(lengths[:, 0]) or not found.any():
+        return None
+    multipliers = none
+    multipliers[active] = found
+    return _Solution(active[found > 0], multipliers, gradients[:, 1:][:, found > 0])
+
+
+def _steps(problem: Problem, whole: _Rows, solution: _Solution, folds: np.ndarray, n_folds: int) -> list[np.ndarray]:
+    """Changes of the scores of every fold by the step to the solution without it."""
+    model: Any = problem.model
+    data, multipliers = problem.data, solution.multipliers
+    seen = [whole.at(np.flatnonzero(folds != fold)) for fold in range(n_folds)]
+    slopes = np.zeros((n_folds + 1, data.n_samples))
+    slopes[0], by_row = whole.slope(multipliers), whole.curvature(multipliers)
+    for fold, rest in enumerate(seen):
+        slopes[fold + 1, folds != fold] = rest.slope(multipliers)
+    gradients = pulled_back(model, data, map(torch.from_numpy, slopes))
+    parts = [data.at(np.flatnonzero(folds == fold)) for fold in range(n_folds)]
+    hessians = [_hessian(model, part, by_row[folds == fold]) for fold, part in enumerate(parts)]
+    total, values, size = np.sum(hessians, axis=0), whole.values(), model.n_params
+    penalty = np.where(np.arange(size) < model.n_features, model.alpha, 0.0)
+    system = np.zeros((size + solution.active.size, size + solution.active.size))
+    system[:size, size:], system[size:, :size] = solution.normals, solution.normals.T
+    changes = []
+    for fold, (part, rest) in enumerate(zip(parts, seen, strict=True)):
+        # folds have the same share of every group and label
+        hessian = (total - hessians[fold]) * (n_folds / (n_folds - 1)) + np.diag(penalty)
+        system[:size, :size] = hessian + np.diag(_RIDGE * (1 + np.abs(hessian.diagonal())))
+        missing = (values - rest.values())[solution.active]
+        step = np.linalg.solve(system, np.append(gradients[:, 0] - gradients[:, fold + 1], missing))
+        changes.append(model.column_scores([step[:size, None]], part)[:, 0])
+    return changes
+
+
+def _hessian(model: Any, data: Any, by_row: np.ndarray) -> np.ndarray:
+    """Hessian of a function with these second derivatives in the scores, of either sign."""
+    table = model.curvature(data, np.maximum(by_row, 0.0))
+    return table - model.curvature(data, np.maximum(-by_row, 0.0)) if (by_row < 0).any() else table

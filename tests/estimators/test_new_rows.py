@@ -446,7 +446,7 @@ def test_better_rates_of_the_training_rows_are_not_told_where_a_floor_is_bounded
     assert found.about(problem, nobody).gaps[floor.name].estimate == 0
 
 
-# --- networks, which make up for their optimism
+# --- differences of losses, whose optimism is made up for
 
 
 def uneven(n, seed):
@@ -477,6 +477,20 @@ def test_a_network_makes_up_for_its_optimism(uneven_rows):
     for model in (made_up, plain):
         assert model.constraint_values_["loss_parity"] <= 0.05 + 1e-9
         assert model.score(X, y) > 0.6
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")
+def test_linear_scores_make_up_for_their_optimism():
+    rows, (X, y, groups) = uneven(1000, seed=2), uneven(20_000, seed=1)
+    made_up, plain = (
+        fitted(PartialParityClassifier(constraint=LossParity(0.1), random_state=0, new_row_folds=folds), rows)
+        for folds in ("auto", None)
+    )
+    gaps = [loss_parity_gap(y, model.decision_function(X), sensitive_features=groups) for model in (made_up, plain)]
+    assert gaps[0] < gaps[1] - 0.01
+    assert made_up.constraint_values_["loss_parity"] < 0.095
+    assert plain.constraint_values_["loss_parity"] == pytest.approx(0.1, abs=1e-6)
+    assert made_up.new_row_gaps_["loss_parity"].estimate == pytest.approx(0.1, abs=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")

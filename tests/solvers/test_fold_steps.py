@@ -1,0 +1,63 @@
+"""Scores by steps to the fits without a fold: beside those of the fits themselves, and where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairconstrained.constraints import DemographicParity, LossParity
+from fairconstrained.data import FairData
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import Hinge, Logistic
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import AugmentedLagrangian, scores_without_folds
+
+N_FOLDS = 5
+
+
+def problem_of(constraint, loss=None, n_samples=400, n_features=25):
+    rng = np.random.default_rng(0)
+    groups = rng.random(n_samples) < 0.4
+    X = rng.normal(size=(n_samples, n_features))
+    y = rng.random(n_samples) < 1 / (1 + np.exp(-np.where(groups, 2.0, 0.5) * X[:, 0]))
+    data = FairData.from_arrays(X, 2.0 * y - 1, groups.astype(int), ("a", "b"))
+    objective = (Logistic() if loss is None else loss).bind(data)
+    return Problem(objective, (constraint.bind(data),), data, model=LinearModel(n_features, alpha=0.01))
+
+
+def solved(problem):
+    solver = AugmentedLagrangian(tol=1e-7, max_iter=200)
+    return solver.solve(problem, None, np.random.default_rng(0)).model_state
+
+
+def test_steps_lead_to_where_the_fits_without_a_fold_end():
+    problem = problem_of(LossParity(0.03))
+    (constraint,), params = problem.constraints, solved(problem)
+    assert constraint.metric(problem.scores(params)) == pytest.approx(0.03, abs=1e-4)
+    by_steps = scores_without_folds(problem, params, N_FOLDS)
+    by_fits, folds = np.empty(problem.data.n_samples), problem.data.folds(N_FOLDS)
+    for fold in range(N_FOLDS):
+        rest = solved(problem.on(problem.data.part(np.flatnonzero(folds != fold))))
+        by_fits[folds == fold] = problem.scores(rest)[folds == fold]
+    moved = np.linalg.norm(by_fits - problem.scores(params))
+    assert np.linalg.norm(by_steps - by_fits) < 0.35 * moved
+    own, first, second = (constraint.differences(each)[0] for each in (problem.scores(params), by_steps, by_fits))
+    assert abs(second - own) > 0.03
+    assert first - own == pytest.approx(second - own, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "loss"), [(LossParity(0.5), None), (LossParity(0.03), Hinge()), (DemographicParity(0.05), None)]
+)
+def test_there_are_none_without_an_active_bound_or_second_derivatives(constraint, loss):
+    problem = problem_of(constraint, loss)
+    assert scores_without_folds(problem, solved(problem), N_FOLDS) is None
+
+
+def test_there_are_none_away_from_a_stationary_point():
+    problem = problem_of(LossParity(0.03))
+    params = solved(problem)
+    tight = replace(problem.constraints[0], kappa=0.0)
+    assert scores_without_folds(replace(problem, constraints=(tight,)), np.zeros_like(params), N_FOLDS) is None
