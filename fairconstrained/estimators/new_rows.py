@@ -139,7 +139,7 @@ class BoundsNewRows:
         follows.
     new_row_folds : int, "auto" or None, default="auto"
         Folds of the rows for ``new_row_gaps_``. "auto": 2, which takes about as long as the fit, or 5 with
-        ``promise="new_rows"``. None: no estimate, nothing that is made up for by it, and no advice in ``hints_``, as all
+        ``promise="new_rows"``. None: no estimate, no optimism that is made up for, and no advice in ``hints_``, as all
         take further fits.
     """
 

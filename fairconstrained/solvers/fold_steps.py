@@ -18,9 +18,6 @@ __all__ = ["scores_without_folds"]
 _MANY = 1000
 #: Components less than this share of ``kappa`` below their bound, or so little, may be active.
 _SLACK, _LEAST_SLACK = 0.05, 1e-6
-#: Largest share of the objective's slope that no multiplier balances. Beyond it the model is no stationary point, as
-#: where a search in few directions has ended early, and no step from it leads to the fit without a fold.
-_UNBALANCED = 0.2
 #: Ridge of the Hessians, for features that a part of the rows lacks.
 _RIDGE = 1e-9
 
@@ -35,7 +32,9 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
               = \begin{pmatrix} g_{\mathrm{all}} - g \\ c_{\mathrm{all}} - c \end{pmatrix},
 
     where the slope g of the Lagrangian, its Hessian H and the values c are those of the other rows at the solution for
-    all rows, whose own are :math:`g_{\mathrm{all}}` and :math:`c_{\mathrm{all}}`.
+    all rows, whose own are :math:`g_{\mathrm{all}}` and :math:`c_{\mathrm{all}}`. The multipliers are those that
+    balance the slope of the objective best, in the units of its curvature. Where a search in few directions has ended
+    before they balance it, they are smaller than those of a solution, as the influence of single rows is.
 
     Parameters
     ----------
@@ -47,8 +46,8 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     Returns
     -------
     scores : ndarray of shape (n_samples,) or None
-        None where no bound is active, where ``params`` are no stationary point, and for other problems than those of
-        means of smooth losses of one linear score.
+        None where no active bound balances the objective, and for other problems than those of means of smooth losses
+        of one linear score.
 
     References
     ----------
@@ -139,7 +138,7 @@ class _Solution(NamedTuple):
 
 
 def _solution(problem: Problem, whole: _Rows, params: np.ndarray) -> _Solution | None:
-    """The multipliers that balance the slope of the objective best; None if they hardly do."""
+    """The multipliers that balance the slope of the objective best; None if none does."""
     model: Any = problem.model
     slack = np.repeat(
         [_SLACK * c.kappa + _LEAST_SLACK for c in problem.constraints],
@@ -154,8 +153,8 @@ def _solution(problem: Problem, whole: _Rows, params: np.ndarray) -> _Solution |
     gradients[:, 0] += model.penalty(params)[1]
     curvature = Curvature.of(model, model.curvature(problem.data, whole.curvature(none)))
     lengths = curvature.descents(gradients)
-    found, unbalanced = nnls(lengths[:, 1:], -lengths[:, 0])
-    if unbalanced > _UNBALANCED * np.linalg.norm(lengths[:, 0]) or not found.any():
+    found, _ = nnls(lengths[:, 1:], -lengths[:, 0])
+    if not found.any():
         return None
     multipliers = none
     multipliers[active] = found
