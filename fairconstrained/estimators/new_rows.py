@@ -364,10 +364,12 @@ def _optimism_by_steps(problem: Problem, params: np.ndarray) -> dict[str, np.nda
     fewest = min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=0)
     if fewest > _MANY_ROWS * problem.data.n_features or fold_obstacle(problem, _STEP_FOLDS):
         return {}
-    known, seen = [each for each in problem.constraints if each.kappa], problem.scores(params)
-    of_all = {each.name: differences for each in known if (differences := each.differences(seen)) is not None}
-    unseen = scores_without_folds(problem, params, _STEP_FOLDS) if of_all else None
+    unseen = scores_without_folds(problem, params, _STEP_FOLDS)
     if unseen is None:
         return {}
-    found = {c.name: optimism(c, unseen, of_all[c.name], _STEP_FOLDS) for c in known if c.name in of_all}
-    return {c.name: own for c in known if (own := found.get(c.name)) is not None and own.max() > _LEAST * c.kappa}
+    seen, found = problem.scores(params), {}
+    for constraint in problem.constraints:
+        own = optimism(constraint, unseen, constraint.differences(seen), _STEP_FOLDS)
+        if own is not None and constraint.kappa and own.max() > _LEAST * constraint.kappa:
+            found[constraint.name] = own
+    return found
