@@ -67,24 +67,6 @@ class DecisionLoss(ABC):
         """Gain of predicting each row positive, to first order at given decisions; ndarray of shape (n_samples,)."""
         return self.slopes(self.columns[:, positive].sum(axis=1)) @ self.columns
 
-    @abstractmethod
-    def expected(self, chances: np.ndarray) -> np.ndarray:
-        """The columns that probabilities of the positive label lead to expect.
-
-        Parameters
-        ----------
-        chances : ndarray of shape (n_samples,)
-
-        Returns
-        -------
-        columns : ndarray of shape (n_columns, n_samples)
-        """
-
-    @property
-    @abstractmethod
-    def labels(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weight of every row in the calibration of probabilities, and whether its label is positive."""
-
     @property
     def unit(self) -> float:
         """Size of the loss, in which searches measure what a bound costs."""
@@ -126,15 +108,6 @@ class GainLoss(DecisionLoss):
     def gains(self, positive: np.ndarray) -> np.ndarray:
         return self.row_gains
 
-    @override
-    def expected(self, chances: np.ndarray) -> np.ndarray:
-        return (np.abs(self.row_gains) * (2 * chances - 1))[None]
-
-    @property
-    @override
-    def labels(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.abs(self.row_gains), self.row_gains > 0
-
 
 @dataclass(frozen=True, eq=False)
 class CountedLoss(DecisionLoss):
@@ -171,15 +144,6 @@ class CountedLoss(DecisionLoss):
         with np.errstate(divide="ignore", invalid="ignore"):
             loss = -np.asarray(self.utility(negatives - fp, fp, positives - tp, tp), dtype=np.float64)
         return np.nan_to_num(loss, nan=np.inf)
-
-    @override
-    def expected(self, chances: np.ndarray) -> np.ndarray:
-        return self.weights * np.stack([1 - chances, chances])
-
-    @property
-    @override
-    def labels(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.weights, self.is_positive
 
     @cached_property
     @override

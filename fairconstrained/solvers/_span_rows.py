@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -15,11 +14,12 @@ from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import smooth_slopes
-from fairconstrained.solvers._span_values import Counts, Expectations
+from fairconstrained.solvers._smoothed_sums import CellSums, SmoothedSums
+from fairconstrained.solvers._span_values import Counts
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 
-__all__ = ["PRICES", "End", "SpanRows"]
+__all__ = ["LEAST_MULTIPLE", "PRICES", "End", "SpanRows"]
 
 #: Steps along a direction that are tried at first, in standard deviations of the scores.
 _STEPS = 0.02 * 2.0 ** np.arange(8)
@@ -28,27 +28,18 @@ _STEPS = 0.02 * 2.0 ** np.arange(8)
 PRICES = (0.25, 0.5, 1.0, 2.0)
 #: Singular values of the directions, relative to the first one, below which a direction is left out.
 _RANK = 1e-3
-#: Multiples of the steps that are tried for the counted bounds.
-_FACTORS = np.append(1.0, np.linspace(0.75, 1.25, 11))
-#: First moves of the last search, as a share of the steps.
-_NARROW = 0.03
-#: Prices of a counted excess there, in turn.
-_COUNTED_PRICES = (2.0, 10.0)
-#: Thresholds of least expected error that are counted first.
-_FIRST = 32
-#: Steps that are finished, of which the best is taken.
-_ENDS = 6
+#: The smallest multiple of the scores that is tried at last.
+LEAST_MULTIPLE = 0.25
 #: Random steps that are tried, and their largest size, in multiples of the steps of the smooth solution.
 _SCATTERED, _WIDTH = 150, 2.5
 
 
 class End(NamedTuple):
-    """Steps, the parameters there with the best threshold, what they are worth, and the counted excess.
+    """Parameters, what they are worth, and by how much they exceed the bounds.
 
-    The worth is the error less that of predicting no row positive, counted or expected.
+    The worth is the error less that of predicting no row positive.
     """
 
-    steps: np.ndarray
     params: np.ndarray
     worth: float
     excess: float
@@ -68,10 +59,10 @@ class SpanRows:
         Scores of the unconstrained model.
     moves : ndarray of shape (n_samples, n_directions)
         Changes of the scores for a step along every direction.
-    mixing : ndarray of shape (n_directions, n_components)
-        Combinations of the moves that are the regressions of the bounded components, see `Expectations`.
-    expected : Expectations or None
-        Expected values to search by; without them the search counts.
+    deviation : float
+        Standard deviation of the scores and of every move, where rows weigh as in the curvature of the loss.
+    n_steep : int
+        The first directions, which are those of the slopes of the bounds.
     """
 
     terms: Problem
@@ -79,40 +70,39 @@ class SpanRows:
     directions: np.ndarray
     scores: np.ndarray
     moves: np.ndarray
-    mixing: np.ndarray
-    expected: Expectations | None = None
+    deviation: float
+    n_steep: int
 
     @classmethod
-    def of(cls, problem: Problem, params: np.ndarray, most: int) -> SpanRows:
-        """Find the directions at the unconstrained model."""
+    def of(cls, problem: Problem, params: np.ndarray, most: int, every: int = 0) -> SpanRows:
+        """Find the directions at the unconstrained model; all there are of a model with up to ``every`` parameters."""
         model, data = cast(LinearModel, problem.model), problem.data
         at_params, pullback = model.forward(params, data)
         scores = at_params.numpy()
         slopes = [pullback(slope) for slope in smooth_slopes(problem, scores)]
-        hessian = model.curvature(data, data.weights.numpy() * expit(scores) * expit(-scores))
+        by_row = data.weights.numpy() * expit(scores) * expit(-scores)
+        hessian = model.curvature(data, by_row) / (by_row.sum() or 1.0)
         hessian[np.diag_indices_from(hessian)] += 1e-6 * (hessian.trace() / len(hessian) + 1e-12)
         root = np.linalg.cholesky(hessian)
-        # Directions that move the scores alike are one: the leading singular vectors of their moves.
+        # A shift and a multiple of the scores are chosen by themselves.
+        own, sizes = np.linalg.qr(root.T @ np.column_stack([_shift(params.size), params]))
         steep = np.linalg.solve(root, np.column_stack([np.empty((params.size, 0)), *slopes]))
-        left, sizes, right = np.linalg.svd(steep, full_matrices=False)
-        kept = min(most, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
-        directions = np.linalg.solve(root.T, left[:, :kept])
-        moves = _moves(model, data, directions)
-        deviation = moves.std(axis=0)
-        deviation = np.where(deviation > 0, deviation, 1.0) / (scores.std() or 1.0)
-        mixing = (deviation * sizes[:kept])[:, None] * right[:kept]
-        return cls(problem, params, directions / deviation, scores, moves / deviation, mixing)
+        # Directions that move the scores alike are one: the leading singular vectors of their moves.
+        left, lengths, _ = np.linalg.svd(steep - own @ (own.T @ steep), full_matrices=False)
+        kept = left[:, : min(most, int((lengths > _RANK * lengths.max(initial=0.0)).sum()))]
+        n_steep = kept.shape[1]
+        if params.size <= every:
+            other, lengths, _ = np.linalg.svd(np.eye(params.size) - own @ own.T - kept @ kept.T)
+            kept = np.hstack([kept, other[:, lengths > 0.5]])
+        deviation = abs(sizes[1, 1]) or 1.0
+        directions = np.linalg.solve(root.T, kept) * deviation
+        return cls(problem, params, directions, scores, _moves(model, data, directions), deviation, n_steep)
 
     def on(self, data: FairData) -> SpanRows:
         """Return the same directions on some of the rows."""
         model = cast(LinearModel, self.terms.model)
         moves = _moves(model, data, self.directions)
         return replace(self, terms=self.terms.on(data), scores=model.training_scores(self.params, data), moves=moves)
-
-    def expecting(self, line: tuple[float, float]) -> SpanRows:
-        """Return the same with expected values; the scores times a factor plus a constant are log-odds of the label."""
-        log_odds = line[0] * self.scores + line[1]
-        return replace(self, expected=Expectations.of(self.terms, log_odds, self.moves, self.mixing))
 
     @cached_property
     def counts(self) -> Counts:
@@ -141,8 +131,7 @@ class SpanRows:
     def _scattered(self, start: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The best of random steps by counts, of the size of given ones, either way.
 
-        Several bounds together are kept on narrow ridges, between which no search goes that follows the values. The
-        expected values, which are not exact there, do not show the best of them.
+        Several bounds together are kept on narrow ridges, between which no search goes that follows the values.
         """
         tried = _WIDTH * np.abs(start) * rng.uniform(-1, 1, (_SCATTERED, self.n_directions))
         return min(tried, key=lambda one: self.counted(one, PRICES[-1]))
@@ -158,7 +147,7 @@ class SpanRows:
         for price in PRICES:
             for unit in np.tile(np.eye(self.n_directions), (n_scans, 1)):
                 tried = steps + np.concatenate([[0.0], _STEPS, -_STEPS])[:, None] * unit
-                values = [self.value(one, price) for one in tried]
+                values = [self.counted(one, price) for one in tried]
                 n_sweeps += len(values)
                 steps = tried[int(np.argmin(values))]
             steps, n_more = self.refined(steps, price, share=0.3, n_sweeps=15 + 10 * self.n_directions)
@@ -176,92 +165,86 @@ class SpanRows:
         return -np.array(others) / own if own > 0 else np.zeros(self.n_directions), found.n_evaluations
 
     def refined(self, steps: np.ndarray, price: float, share: float, n_sweeps: int) -> tuple[np.ndarray, int]:
-        """Search around the steps for the least value; ``share`` of each is the first move."""
-        return _refined(lambda one: self.value(one, price), steps, share, n_sweeps)
-
-    def value(self, steps: np.ndarray, price: float) -> float:
-        """The least error, with the price of the excess, over many thresholds: expected, or counted without that."""
-        return self.counted(steps, price) if self.expected is None else self.expected.least(self.moved(steps), price)
+        """Search around the steps by the method of Nelder and Mead; ``share`` of each is the first move."""
+        if not steps.size:
+            return steps, 0
+        moves = np.diag(np.maximum(share * np.abs(steps), share * _STEPS[0]))
+        options = {
+            "initial_simplex": np.vstack([steps, steps + moves]),
+            "maxfev": n_sweeps,
+            "xatol": 1e-4,
+            "fatol": 1e-7,
+        }
+        found = minimize(self.counted, steps, args=(price,), method="Nelder-Mead", options=options)
+        return found.x, found.nfev
 
     def counted(self, steps: np.ndarray, price: float) -> float:
         """The least counted error, with the price of the excess, over many thresholds."""
         return self.counts.least(self.moved(steps), price)
 
     def finished(self, steps: np.ndarray) -> End:
-        """Choose the best threshold of all that keep the bounds, counted; expected values choose where there are any.
-
-        Expected values have a price of their excess, so that a threshold that keeps the bounds by luck is left out.
-        """
+        """Choose the threshold of the fewest errors of all that keep the bounds."""
         scores = self.moved(steps)
         levels = np.unique(scores)
         beyond = 1e-6 * (1 + np.abs(levels[[0, -1]]))
         ends = np.concatenate([levels[:1] - beyond[0], levels, levels[-1:] + beyond[1]])
         cuts = (ends[1:] + ends[:-1]) / 2
-        if self.expected is None:
-            worth = self.counts.errors(scores, cuts)
-        else:
-            worth = self.expected.at_cuts(scores, cuts, PRICES[-1])
+        worth = self.counts.errors(scores, cuts)
         best, excess = self.counts.first_within(scores, cuts, np.argsort(worth, kind="stable"))
-        params = self.params - self.directions @ steps
-        params[-1] -= cuts[best] - self.terms.threshold
-        return End(steps, params, float(worth[best]), excess)
+        return End(self.params_at(steps, cuts[best] - self.terms.threshold), float(worth[best]), excess)
 
-    def error(self, end: End) -> float:
-        """The counted error of an end."""
-        return self.counts.error(cast(LinearModel, self.terms.model).training_scores(end.params, self.terms.data))
+    def steep(self, smoothed: SmoothedSums) -> SmoothedSums:
+        """Return the same in the steepest directions alone; numbers of others change nothing."""
+        counts = np.ones(self.n_directions + 1)
+        counts[self.n_steep : -1] = 0.0
 
-    def exact_at(self, steps: np.ndarray, cut: float, components: np.ndarray) -> SpanRows:
-        """Return the same with expected values that are exact for the decisions above a cut after some steps."""
-        assert self.expected is not None
-        return replace(self, expected=self.expected.exact_at(self.moved(steps), cut, components))
+        def penalty(numbers: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = smoothed.penalty(counts * numbers)
+            return value, counts * gradient
 
-    def best_cut(self, steps: np.ndarray) -> float:
-        """The best threshold after some steps by expected values."""
-        assert self.expected is not None
-        cuts, worths = self.expected.spread(self.moved(steps), PRICES[-1])
-        return float(cuts[int(np.argmin(worths))])
+        return replace(smoothed, moves=counts * smoothed.moves, penalty=penalty)
 
-    def within_counts(self, steps: np.ndarray) -> list[np.ndarray]:
-        """Steps near these that are good by expected values and keep, or hardly exceed, the counted bounds.
+    def finished_by(self, smoothed: SmoothedSums, numbers: np.ndarray) -> End:
+        """Choose the best threshold, as `finished` does, from the sums of cells."""
+        cuts, losses, excesses = smoothed.sums.at_cuts(smoothed.distances(numbers))
+        best = np.lexsort((losses, excesses))[0]
+        params = self.params_at(numbers[:-1], self.deviation * numbers[-1] + cuts[best])
+        return End(params, float(losses[best]), float(excesses[best]))
 
-        Multiples of the steps are tried, and then steps around the best one, with a higher price of the counted excess.
+    def params_at(self, steps: np.ndarray, shift: float) -> np.ndarray:
+        """Parameters after some steps and a shift of the scores downwards; ndarray of shape (n_params,)."""
+        return self.params - self.directions @ steps - shift * _shift(self.params.size)
+
+    def numbers_of(self, params: np.ndarray) -> np.ndarray | None:
+        """Steps, and a shift in deviations, that lead to a multiple of some parameters; None if none does.
+
+        The threshold is where the scores are zero, here and there.
         """
-        tried: list[tuple[float, np.ndarray]] = []
+        shift = _shift(params.size)
+        origin = self.terms.threshold * shift
+        columns = np.column_stack([self.params - origin, -self.directions, -self.deviation * shift])
+        own, *others = np.linalg.lstsq(columns, params - origin, rcond=None)[0]
+        return np.array(others) / own if own > 0 else None
 
-        def worth(one: np.ndarray, price: float) -> float:
-            expected, counted = self._within_both(one)
-            tried.append((float((expected + _COUNTED_PRICES[-1] * counted).min()), one))
-            return float((expected + price * counted).min())
+    def smoothed(self, sums: CellSums) -> SmoothedSums:
+        """Smoothed errors and bounds as functions of the steps and a shift in deviations.
 
-        best = steps * _FACTORS[int(np.argmin([worth(each * steps, _COUNTED_PRICES[0]) for each in _FACTORS]))]
-        for price in _COUNTED_PRICES:
-            best, _ = _refined(partial(worth, price=price), best, _NARROW, 10 + 5 * self.n_directions)
-        return [one for _, one in sorted(tried, key=lambda each: each[0])[:_ENDS]]
-
-    def _within_both(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The expected error with the price of the excess, and the counted excess, at thresholds that may be the best.
-
-        As no counted excess is below zero, the worth of the thresholds of least expected error is a bound for others.
+        The penalty is that of the smallest multiple of the scores, as decisions do not depend on it.
         """
-        assert self.expected is not None
-        scores = self.moved(steps)
-        cuts, expected = self.expected.spread(scores, PRICES[-1])
-        first = np.sort(np.argsort(expected)[:_FIRST])
-        most = (expected[first] + _COUNTED_PRICES[-1] * self.counts.excess(scores, cuts[first])).min()
-        kept = np.flatnonzero(expected <= most)
-        return expected[kept], self.counts.excess(scores, cuts[kept])
+        model, shift = cast(LinearModel, self.terms.model), self.deviation * _shift(self.params.size)
+        columns = LEAST_MULTIPLE * np.column_stack([self.directions, shift])
+
+        def penalty(numbers: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = model.penalty(LEAST_MULTIPLE * self.params - columns @ numbers)
+            return value, -gradient @ columns
+
+        moves = np.column_stack([self.moves, np.full(len(self.moves), self.deviation)])
+        return SmoothedSums(sums, self.scores[sums.order] - self.terms.threshold, moves[sums.order], penalty)
 
 
-def _refined(
-    function: Callable[[np.ndarray], float], steps: np.ndarray, share: float, n_sweeps: int
-) -> tuple[np.ndarray, int]:
-    """Search around the steps by the method of Nelder and Mead; ``share`` of each is the first move."""
-    if not steps.size:
-        return steps, 0
-    moves = np.diag(np.maximum(share * np.abs(steps), share * _STEPS[0]))
-    options = {"initial_simplex": np.vstack([steps, steps + moves]), "maxfev": n_sweeps}
-    found = minimize(function, steps, method="Nelder-Mead", options=options | {"xatol": 1e-4, "fatol": 1e-7})
-    return found.x, found.nfev
+def _shift(n_params: int) -> np.ndarray:
+    """Parameters that add one to all scores; ndarray of shape (n_params,)."""
+    return np.eye(n_params)[-1]
 
 
 def _moves(model: LinearModel, data: FairData, directions: np.ndarray) -> np.ndarray:

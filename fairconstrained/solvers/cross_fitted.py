@@ -159,7 +159,12 @@ class CrossFitted(Solver):
         return solver(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
 
     def _in_span(self, reduced: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        """Solve with the features of the span, from the start and then from none, by the first method that settles."""
+        """Solve with the features of the span: by exact thresholds where errors are counted.
+
+        Otherwise from the start and then from none, by the first method that settles.
+        """
+        if not SpanSearch.obstacle(reduced):
+            return SpanSearch().solve(reduced, start, rng)
         results: list[SolverResult] = []
         for solver, begin in product(self._methods(reduced), (None,) if start is None else (start, None)):
             results.append(_completed(reduced, solver.solve(reduced, begin, rng)))
@@ -169,9 +174,7 @@ class CrossFitted(Solver):
         return replace(found, n_evaluations=sum(one.n_evaluations for one in results))
 
     def _methods(self, reduced: Problem) -> list[Solver]:
-        """Methods for the few coefficients, in turn; with exact thresholds where errors are counted."""
-        if not SpanSearch.obstacle(reduced):
-            return [SpanSearch()]
+        """Methods for the few coefficients, in turn."""
         general = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)
         if SequentialQuadratic.obstacle(reduced):
             return [general]

@@ -1,8 +1,8 @@
-"""Search in the few directions in which bounds on decisions move a linear model, with exact thresholds."""
+"""Search for the fewest errors of a linear model under bounds on its decisions, with exact thresholds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -12,49 +12,52 @@ from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._options import Count
-from fairconstrained.solvers._span_rows import PRICES, End, SpanRows
-from fairconstrained.solvers._span_values import are_sums, calibration, components_at, decisions_of
-from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers._smoothed_sums import CellSums, SmoothedSums
+from fairconstrained.solvers._span_rows import LEAST_MULTIPLE, PRICES, End, SpanRows
+from fairconstrained.solvers._unconstrained import unconstrained
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["SpanSearch"]
 
 #: Multiples of the scores, of which the decisions do not depend, but the smooth count of the errors does.
-_MULTIPLES = 2.0 ** np.arange(-2, 7)
-#: Times that expected values are made exact for the decisions found so far.
-_ROUNDS = 4
-#: Difference by counts from which on other steps may be the better ones.
-_LOSS = 0.005
+_MULTIPLES = LEAST_MULTIPLE * 2.0 ** np.arange(9)
+#: Widths of smooth decisions in deviations of the scores, one after the other; and the last one, which is this times
+#: n^(-1/5) for n rows, the rate of Horowitz's estimator: sharper ones would follow the luck of single rows.
+_WIDTHS, _SHARP = (0.6, 0.3, 0.15), 0.75
+#: Searches that are finished.
+_FINISHED = 2
+#: Standard deviation of the first random steps by which each of them is finished, and how far these may lead.
+_STEP, _REACH = 0.02, 0.1
+#: Parameters up to which a model is moved in all directions.
+_FEW = 40
 
 
 @dataclass(frozen=True)
 class SpanSearch(Solver):
-    r"""Search in the span of the unconstrained model and the slopes of the bounded rates, by sorting.
+    r"""Search for the fewest errors around the unconstrained model, by smooth decisions that become sharper.
 
-    With the coefficients :math:`w_0` of the logistic loss, its Hessian H there, and the slopes :math:`r_j` of the
-    bounded quantities in the scores :math:`s_0 = X w_0`, the errors are minimised over
+    With the coefficients :math:`w_0` of the logistic loss and its Hessian H there, the errors are minimised over
 
-    .. math:: w = w_0 - \sum_j \lambda_j H^{-1} X^T r_j \quad \text{and a shift of all scores},
+    .. math:: w = w_0 - \sum_j b_j d_j \quad \text{and a shift of all scores,}
 
-    exactly over the shift: for given :math:`\lambda` the decisions change at the scores of the rows only, so that all
-    their rates come from one sorting. :math:`\lambda` is found by scans along the directions, by the method of Nelder
-    and Mead and, of several directions, by random steps, on a part of the rows and then on all.
+    with directions :math:`d_j` that are orthogonal to :math:`w_0` in H: for up to 40 coefficients all there are,
+    beginning with :math:`H^{-1} X^T r_j` for the slopes :math:`r_j` of the bounded quantities in the scores
+    :math:`X w_0`, and for more coefficients these alone.
+
+    Where the bounded quantities are sums over the positive decisions, as differences of rates are, a row is predicted
+    positive to the degree :math:`\sigma(s_i / h)`. For one width h after the other, a few sequential quadratic programs
+    minimise the errors that this makes within the bounds that it leads to; the last width falls like
+    :math:`n^{-1/5}` with the number of rows. This begins at :math:`w_0` with a wide and with a narrow h, and in the
+    directions of the slopes alone, as several bounds together are kept on ridges between which no search goes. The
+    two best ends are then made exact: where counts of whole rows miss what the smooth ones promise, random steps lead
+    to where they do not. At last the threshold is chosen that makes the fewest errors of all within the bounds.
+
+    Clipped rates and bounds on the order of scores are counted throughout: the steps along the directions of the
+    slopes are found by scans, by the method of Nelder and Mead and, of several directions, by random steps, with all
+    thresholds at once by sorting.
 
     Under demographic parity the best classifier of all is of this form if the features hold the probabilities of label
-    and group: a threshold on :math:`P(y = 1 \mid x) - \sum_g \lambda_g P(g \mid x) / P(g)`. Few numbers are chosen,
-    so that little of the bound is learnt from the noise of the rows.
-
-    Of many steps and thresholds of nearly the same error, those whose counted error and rates are low by luck would be
-    chosen. So where the bounded quantities are sums over the positive decisions, as differences of rates are, the
-    search goes by *expected* errors and sums: the label of a row counts as :math:`\sigma(s_0)`, and the amount
-    :math:`a_{ij}` that it adds to the quantity j as the regression of :math:`a_j` on the features,
-
-    .. math:: x_i^T H^{-1} X^T r_j, \qquad
-              r_{ij} = w_i \, \sigma(s_{0i}) \, (1 - \sigma(s_{0i})) \, a_{ij}.
-
-    What the counted quantities at the solution exceed these by is added to them, and the search repeated. At last
-    :math:`\lambda` is multiplied by the factor, and the threshold chosen, that are the best by expected values of
-    those which keep the bounds as counted. So the bounds hold exactly on the rows of the fit, as elsewhere.
+    and group: a threshold on :math:`P(y = 1 \mid x) - \sum_g \lambda_g P(g \mid x) / P(g)`.
 
     Takes objectives that count errors (``objective="zero_one"``), constraints on decisions, and linear scores with an
     intercept, shared by all groups. There are no multipliers.
@@ -62,14 +65,16 @@ class SpanSearch(Solver):
     Parameters
     ----------
     max_iter : int, default=1
-        Scans along all directions, one after the other, for each price of an excess.
+        Scans along all directions, one after the other, for each price of an excess, where bounds are counted.
     max_directions : int, default=8
-        Directions at most, those that move the scores most.
+        Directions of slopes at most, those that move the scores most.
     search_rows : int, default=10000
         Rows on which the search begins where there are more.
 
     References
     ----------
+    Horowitz, A smoothed maximum score estimator for the binary response model, Econometrica 60(3), 1992: equation 2.
+    Nocedal, Wright (2006), Numerical Optimization, chapter 18 for sequential quadratic programs.
     Menon, Williamson, The cost of fairness in binary classification, FAT* 2018: proposition 4.
     Xian, Zhao, A unified post-processing framework for group fairness in classification, arXiv:2405.04025.
     """
@@ -78,6 +83,7 @@ class SpanSearch(Solver):
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
     projects: ClassVar[bool] = False
     keeps_metric: ClassVar[bool] = True
+    is_final: ClassVar[bool] = True
     is_resumable: ClassVar[bool] = True
 
     max_iter: Count = 1
@@ -106,14 +112,14 @@ class SpanSearch(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """Implement `Solver.solve`; from the result for another ``kappa`` it goes on from the steps found there."""
+        """Implement `Solver.solve`; from the result for another ``kappa`` it goes on from the model found there."""
         known = None if start is None else start.on(problem.data).solver_state
-        known = known if isinstance(known, _Known) and known.free.size == problem.n_params else None
-        free, n_evaluations = (known.free, 0) if known else self._unconstrained(problem, random_state)
+        free, n_evaluations = (known.params, 0) if isinstance(known, _Free) else unconstrained(problem)
         recorder = Recorder(callback, self.verbose)
-        span = SpanRows.of(problem, free, self.max_directions)
-        near = known is not None and known.steps.size == span.n_directions and bool(known.steps.any())
-        best, n_sweeps = self._found(span, known.steps if known is not None and near else None, random_state)
+        sums = CellSums.of(problem, problem.scores(free))
+        span = SpanRows.of(problem, free, self.max_directions, _FEW if sums else 0)
+        near = None if start is None else span.numbers_of(start.model_state)
+        best, n_sweeps = self._found(span, sums, near, random_state)
         state = _scaled(problem, best.params)
         scores = problem.scores(state)
         measured, objective = problem.measured(scores), problem.objective_at(state, scores)
@@ -129,94 +135,77 @@ class SpanSearch(Solver):
             surrogate_violation=float(measured.violations.max(initial=0.0)),
             multipliers=None if problem.constraints else {},
             history=tuple(recorder.records),
-            start=Start(state, fingerprint=problem.data.fingerprint, solver_state=_Known(free, best.steps)),
+            start=Start(state, fingerprint=problem.data.fingerprint, solver_state=_Free(free)),
             candidates=(free,),
         )
 
-    def _found(self, span: SpanRows, known: np.ndarray | None, rng: np.random.Generator) -> tuple[End, int]:
-        """The best end, from expected values where there are any that keep the counted bounds; with the sweeps."""
+    def _found(
+        self, span: SpanRows, sums: CellSums | None, known: np.ndarray | None, rng: np.random.Generator
+    ) -> tuple[End, int]:
+        """The best end, from the numbers for another bound where they are known; with the sweeps."""
+        if sums is not None:
+            part = sums.thinned(self.search_rows) if sums.order.size > self.search_rows else sums
+            return self._smoothed(span, span.smoothed(sums), span.smoothed(part), known, rng)
         rows, begin = span.terms.data, span
         if rows.n_samples > self.search_rows and span.terms.works_on_other_rows:
             begin = span.on(rows.thinned(rng, self.search_rows))
-        if not are_sums(begin.terms, begin.scores):
-            return self._counted(span, begin, known, rng)
-        line = calibration(span.scores, decisions_of(span.terms))
-        best, hoped, expecting, n_sweeps = self._expected(span.expecting(line), begin.expecting(line), known, rng)
-        if best.excess > 0 or best.worth > hoped + _LOSS:
-            other, n_more = self._counted(span, begin, known, rng)
-            ends = [best, expecting.finished(other.steps)]
-            best, n_sweeps = min(ends, key=lambda end: (end.excess, end.worth)), n_sweeps + n_more
-        return best, n_sweeps
+        return self._counted(span, begin, None if known is None else known[:-1], rng)
+
+    @staticmethod
+    def _smoothed(
+        span: SpanRows,
+        whole: SmoothedSums,
+        begin: SmoothedSums,
+        known: np.ndarray | None,
+        rng: np.random.Generator,
+    ) -> tuple[End, int]:
+        """The end of searches by smooth decisions, which become sharper and are exact at last; with the sweeps.
+
+        With a part of all rows to begin with.
+        """
+        numbers, sharp = np.zeros(span.n_directions + 1), span.deviation * _SHARP * whole.scores.size**-0.2
+        begin = begin.near(numbers, np.inf)
+        if known is None:
+            ways = [
+                (numbers, begin, _WIDTHS),
+                (numbers, begin, _WIDTHS[-1:]),
+                (numbers, span.steep(begin), _WIDTHS[1:]),
+            ]
+        else:
+            ways = [(known, begin, _WIDTHS[-1:]), (numbers, begin, _WIDTHS[-1:])]
+        found, n_sweeps, ends = [], 0, []
+        for numbers, smoothed, widths in ways:
+            for width in widths:
+                numbers, _, n_more = smoothed.minimised(numbers, span.deviation * width)
+                n_sweeps += n_more
+            numbers, worth, n_more = begin.minimised(numbers, sharp)
+            n_sweeps += n_more
+            found.append((worth, numbers))
+        for _, numbers in sorted(found, key=lambda each: each[0])[:_FINISHED]:
+            numbers, worth, n_more = whole.near(numbers, np.inf).minimised(numbers, sharp)
+            numbers, n_trials = whole.near(numbers, _REACH).polished(numbers, worth, _STEP, rng)
+            ends.append(span.finished_by(whole, numbers))
+            n_sweeps += n_more + n_trials
+        return min(ends, key=lambda end: (end.excess, end.worth)), n_sweeps
 
     def _counted(
         self, span: SpanRows, begin: SpanRows, known: np.ndarray | None, rng: np.random.Generator
     ) -> tuple[End, int]:
         """The end of a search by counts; with the sweeps."""
-        found, n_begin = self._starts(begin, known, rng)
-        best = min((span.finished(steps) for steps in found), key=lambda end: end.worth)
-        steps, n_more = span.refined(best.steps, PRICES[-1], share=0.1, n_sweeps=10 + 5 * span.n_directions)
-        return min(best, span.finished(steps), key=lambda end: end.worth), n_begin + n_more
-
-    def _expected(
-        self, span: SpanRows, begin: SpanRows, known: np.ndarray | None, rng: np.random.Generator
-    ) -> tuple[End, float, SpanRows, int]:
-        """The end of a search by expected values, made exact for the decisions found so far.
-
-        Also returns what the steps would be worth without the counted bounds, the rows with the last expected values,
-        and the number of sweeps.
-        """
-        span, begin = _made_exact(span, begin, np.zeros(span.n_directions), span.terms.threshold)
-        found, n_sweeps = self._starts(begin, known, rng)
-        values, counted = ([of(one, PRICES[-1]) for one in found] for of in (begin.value, begin.counted))
-        first, other = int(np.argmin(values)), int(np.argmin(counted))
-        # the expected values are not exact yet: steps that are far better by counts are another start
-        chosen = [first, other] if counted[other] < counted[first] - _LOSS else [first]
-        results = [self._from(span, begin, found[place]) for place in chosen]
-        # by counts, as either has expected values of its own
-        best, hoped, expecting, _ = min(results, key=lambda result: (result[0].excess, span.error(result[0])))
-        return best, hoped, expecting, n_sweeps + sum(n_more for *_, n_more in results)
-
-    @staticmethod
-    def _from(span: SpanRows, begin: SpanRows, steps: np.ndarray) -> tuple[End, float, SpanRows, int]:
-        """The end of a search by expected values that begins at some steps; the results are those of `_expected`."""
-        n_sweeps = 0
-        for _ in range(_ROUNDS):
-            steps, n_more = begin.refined(steps, PRICES[-1], share=0.3, n_sweeps=60 + 10 * span.n_directions)
-            span, begin = _made_exact(span, begin, steps, begin.best_cut(steps))
-            n_sweeps += n_more
-        ends = [span.finished(one) for one in span.within_counts(steps)]
-        best = min(ends, key=lambda end: (end.excess, end.worth))
-        return best, span.value(steps, PRICES[-1]), span, n_sweeps
-
-    def _starts(
-        self, begin: SpanRows, known: np.ndarray | None, rng: np.random.Generator
-    ) -> tuple[list[np.ndarray], int]:
-        """Steps that may be good ones, and the sweeps that they took."""
-        found, n_sweeps = begin.searched_near(known) if known is not None else ([], 0)
-        if known is None or begin.n_directions > 1:  # of several directions the best steps may lie elsewhere
+        found, n_sweeps = begin.searched_near(known) if known is not None and known.any() else ([], 0)
+        if not found or begin.n_directions > 1:  # of several directions the best steps may lie elsewhere
             more, n_more = begin.searched(self.max_iter, rng)
             found, n_sweeps = found + more, n_sweeps + n_more
-        return found, n_sweeps
-
-    @staticmethod
-    def _unconstrained(problem: Problem, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-        """Minimise the first objective on the way to the one that counts errors, without constraints."""
-        smooth = problem.objective.loss.path()[0].bind(problem.data)
-        found = AugmentedLagrangian().solve(replace(problem, objective=smooth, constraints=()), None, rng)
-        return found.model_state, found.n_evaluations
+        steps = min(found, key=lambda one: span.finished(one).worth)
+        best = span.finished(steps)
+        steps, n_more = span.refined(steps, PRICES[-1], share=0.1, n_sweeps=10 + 5 * span.n_directions)
+        return min(best, span.finished(steps), key=lambda end: (end.excess, end.worth)), n_sweeps + n_more
 
 
-class _Known(NamedTuple):
-    """Parameters of the unconstrained model, and the steps that were found for a bound."""
+class _Free(NamedTuple):
+    """Parameters of the unconstrained model."""
 
-    free: np.ndarray
-    steps: np.ndarray
-
-
-def _made_exact(span: SpanRows, part: SpanRows, steps: np.ndarray, cut: float) -> tuple[SpanRows, SpanRows]:
-    """All rows and a part, with expected values that are the counted ones of all rows above a cut after some steps."""
-    components = components_at(span.terms, span.moved(steps) - cut + span.terms.threshold)
-    return span.exact_at(steps, cut, components), part.exact_at(steps, cut, components)
+    params: np.ndarray
 
 
 def _scaled(problem: Problem, params: np.ndarray) -> np.ndarray:

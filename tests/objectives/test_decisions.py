@@ -154,18 +154,6 @@ def test_a_utility_without_a_value_is_never_the_best():
     assert np.isfinite(precision.gains(np.zeros(4, dtype=bool))).all()
 
 
-def test_expected_columns_are_means_over_labels():
-    rng = np.random.default_rng(0)
-    weights, chances = np.full(8, 1 / 8), rng.random(8)
-    drawn = rng.random((20_000, 8)) < chances
-    for make in (
-        lambda y: CountedLoss(F1().of_counts, weights, y),
-        lambda y: GainLoss(np.where(y, 1.0, -1.0) * weights),
-    ):
-        mean = np.mean([make(y).columns for y in drawn], axis=0)
-        assert make(drawn[0]).expected(chances) == pytest.approx(mean, abs=0.005)
-
-
 def test_the_size_of_f1_and_of_errors_is_one():
     even = np.arange(10) < 5
     assert CountedLoss(F1().of_counts, np.full(10, 0.1), even).unit == pytest.approx(1.0)

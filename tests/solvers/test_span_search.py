@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.base import clone
 
 from fairconstrained import PartialParityClassifier, RateParityClassifier
@@ -16,10 +16,9 @@ from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap, separation_gap
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import ZeroOne
-from fairconstrained.objectives.decisions import GainLoss
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._span_rows import SpanRows
-from fairconstrained.solvers._span_values import Cell, are_sums, calibration, components_at, decisions_of
+from fairconstrained.solvers._smoothed_sums import CellSums, SmoothedSums
+from fairconstrained.solvers._span_values import Cell, Counts
 
 
 @pytest.fixture(scope="module")
@@ -182,14 +181,14 @@ def test_bounds_hold_on_weighted_rows(constraint):
     assert gap <= 0.05 + 1e-9
     X, y, groups = (np.repeat(column, weights, axis=0) for column in (X, y, groups))
     repeated = clone(model).fit(X, y, sensitive_features=groups)
-    # expected errors decide the search; those counted at two equally good ends differ by half a standard error
+    # two equally good ends differ by half a standard error
     assert np.mean(model.predict(X) != y) == pytest.approx(np.mean(repeated.predict(X) != y), abs=0.006)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("constraint", METRICS)
-def test_bounds_hold_better_on_new_rows_than_counted_rates_would(constraint):
-    """Expected rates take the luck of single rows out: over draws of few rows, the gap on new rows is near to kappa."""
+def test_bounds_hold_on_new_rows_as_well_as_few_rows_allow(constraint):
+    """Few numbers are chosen, by smooth rates: over draws of few rows, the gap on new rows is near to kappa."""
     gaps, values = [], []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -203,34 +202,73 @@ def test_bounds_hold_better_on_new_rows_than_counted_rates_would(constraint):
     assert np.mean(gaps) <= 0.09
 
 
-def test_expected_values_of_features_that_are_cells_are_the_counted_ones():
-    """Where the features tell all rows of a kind apart from others, regressions are the shares of the kinds."""
+@pytest.fixture(scope="module")
+def cells():
+    """Problem of weighted rows, scores, and the sums of its cells."""
     rng = np.random.default_rng(0)
-    kinds = rng.integers(0, 4, 4000)
-    groups, y = (rng.random(4000) < np.array([0.2, 0.4, 0.6, 0.8])[kinds]), rng.random(4000) < 0.1 + 0.2 * kinds
-    bound = DemographicParity(0.05)
-    data = FairData.from_arrays(np.eye(4)[kinds][:, 1:], np.where(y, 1.0, -1.0), groups.astype(int), ("a", "b"))
-    problem = Problem(ZeroOne().bind(data), (bound.bind(data),), data, model=LinearModel(3))
-    shares = np.array([y[kinds == kind].mean() for kind in range(4)])
-    intercept = logit(shares[0])
-    rows = SpanRows.of(problem, np.append(logit(shares[1:]) - intercept, intercept), most=8)
-    assert are_sums(problem, rows.scores)
-    line = calibration(rows.scores, decisions_of(rows.terms))
-    assert line == pytest.approx((1.0, 0.0), abs=1e-6)
-    expecting = rows.expecting(line)
-    cuts = (np.unique(rows.scores)[1:] + np.unique(rows.scores)[:-1]) / 2
-    errors = rows.counts.errors(rows.scores, cuts)
-    assert expecting.expected.at_cuts(rows.scores, cuts, 0.0) == pytest.approx(errors)
-    exact = expecting.exact_at(np.zeros(rows.n_directions), 0.0, components_at(problem, rows.scores))
-    excess = rows.counts.excess(rows.scores, cuts)
-    assert exact.expected.at_cuts(rows.scores, cuts, 1.0) - errors == pytest.approx(excess, abs=1e-4)
+    X, y, groups = rng.normal(size=(900, 3)), rng.random(900) < 0.4, rng.integers(0, 3, 900)
+    weights = rng.integers(1, 4, 900) / 2
+    data = FairData.from_arrays(X, np.where(y, 1.0, -1.0), groups, ("a", "b", "c"), sample_weight=weights)
+    problem = Problem(ZeroOne().bind(data), (EqualizedOdds(0.05).bind(data),), data, model=LinearModel(3))
+    scores = problem.scores(np.array([1.0, 0.5, -0.2, 0.1]))
+    return problem, scores, CellSums.of(problem, scores)
 
 
-def test_scores_that_a_penalty_shrank_are_calibrated():
-    rng = np.random.default_rng(0)
-    log_odds = rng.normal(size=50_000) - 1
-    signs = np.where(rng.random(50_000) < expit(log_odds), 1.0, -1.0)
-    assert calibration(log_odds / 4, GainLoss(signs / 50_000)) == pytest.approx((4, 0), abs=0.1)
+def free(numbers):
+    """No penalty."""
+    return 0.0, np.zeros_like(numbers)
+
+
+def test_sums_of_cells_are_the_counted_errors_and_excesses(cells):
+    problem, scores, sums = cells
+    assert len(sums.cells) == 6  # three groups with two labels
+    cuts, losses, excesses = sums.at_cuts(scores[sums.order])
+    assert cuts.size == 901
+    counts = Counts(problem)
+    assert losses == pytest.approx(counts.errors(scores, cuts[::-1])[::-1])
+    assert excesses == pytest.approx(counts.excess(scores, cuts))
+
+
+def test_sums_of_a_part_of_the_rows(cells):
+    _, scores, sums = cells
+    thinned = sums.thinned(300)
+    assert 290 <= thinned.order.size <= 310
+    assert thinned.by_cell(thinned.weights) == pytest.approx(sums.by_cell(sums.weights))
+    whole = SmoothedSums(sums, scores[sums.order], np.ones((900, 1)), free)
+    near = whole.near(np.zeros(1), 0.2)
+    assert 0 < near.scores.size < 400
+    moved = np.array([0.15])  # no decision of another row changes
+    losses, expected = (own.sums.at_cuts(own.distances(moved))[1:] for own in (near, whole))
+    assert set(map(tuple, np.round(losses, 9).T)) <= set(map(tuple, np.round(expected, 9).T))
+
+
+def test_gradients_of_smooth_decisions(cells):
+    problem, scores, sums = cells
+    moves = np.column_stack([problem.data.X[:, :2], np.ones(900)])[sums.order]
+    smoothed = SmoothedSums(sums, scores[sums.order], moves, lambda b: (b @ b / 20, b / 10))
+    numbers = np.array([0.3, -0.2, 0.1])
+    _, gradients = smoothed.at(numbers, 0.5)
+    steps = 1e-6 * np.eye(3)
+    expected = [(smoothed.at(numbers + step, 0.5)[0] - smoothed.at(numbers - step, 0.5)[0]) / 2e-6 for step in steps]
+    assert gradients == pytest.approx(np.transpose(expected), abs=1e-6)
+    sharp, _ = smoothed.at(numbers, 1e-9)
+    positive = (smoothed.distances(numbers) > 0) * sums.weights
+    expected = sums.at(sums.by_cell(positive))[0]
+    expected[0] += numbers @ numbers / 20
+    assert sharp == pytest.approx(expected)
+
+
+def test_smooth_decisions_keep_the_bounds_and_lose_no_more_than_they_have_to(cells):
+    problem, scores, sums = cells
+    moves = np.column_stack([problem.data.X[:, :2], np.ones(900)])[sums.order]
+    smoothed = SmoothedSums(sums, scores[sums.order], moves, free)
+    numbers, worth, n_evaluations = smoothed.minimised(np.zeros(3), 0.2)
+    loss, *components = smoothed.at(numbers, 0.2)[0]
+    assert max(components) <= 1e-6
+    assert worth == pytest.approx(loss, abs=1e-5)
+    assert 1 < n_evaluations < 100
+    grid = [smoothed.at(np.array(point), 0.2)[0] for point in product(np.linspace(-2, 2, 9), repeat=3)]
+    assert loss <= min(value for value, *others in grid if max(others) <= 0) + 1e-6
 
 
 def test_the_same_rows_give_the_same_model(rows):
@@ -248,4 +286,4 @@ def test_clipped_rates_and_orders_of_scores_are_counted(rows):
         (StatisticalParity(0.3), False),
     ]:
         problem = Problem(ZeroOne().bind(data), (bound.bind(data),), data, model=LinearModel(3))
-        assert are_sums(problem, X @ np.array([1.0, 0.5, -0.2])) == expected
+        assert (CellSums.of(problem, X @ np.array([1.0, 0.5, -0.2])) is not None) == expected
