@@ -43,7 +43,7 @@ def within_reach(smooth: DecisionRate, scores: np.ndarray, weights: np.ndarray, 
     near = blurred(smooth, scores, weights, blur)
     distances = np.abs(scores)
     order = np.argsort(distances)
-    first = int(np.searchsorted(np.cumsum(weights[order]), _SHARE * blur))
+    first = min(int(np.searchsorted(np.cumsum(weights[order]), _SHARE * blur)), scores.size - 1)
     reaching = smooth.with_blur(float(distances[order][first]) / _REACH)
     return reaching if reaching.width > near.width else near
 

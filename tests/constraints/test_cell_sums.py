@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from fairconstrained.constraints import MinorityShare, ParityPair
-from fairconstrained.constraints._blur import blurred
+from fairconstrained.constraints._blur import blurred, within_reach
 from fairconstrained.metrics import minority_share, parity_pair
 from fairconstrained.objectives import PositiveRate
 from fairconstrained.sampling import Sampler
@@ -51,6 +51,12 @@ def test_the_blur_has_the_units_of_the_scores(data, scores, smooth):
     for constant in (0.0, 1e-20, 0.3):
         assert blurred(smooth, np.full(scores.size, constant), weights, 0.1) is smooth
     assert blurred(smooth, 0.3 + 1e-16 * (scores > 0), weights, 0.1) is smooth
+
+
+def test_a_wide_blur_reaches_all_rows_and_no_more(data, scores):
+    weights = data.weights.numpy()
+    wide, wider = (within_reach(PositiveRate(), scores, weights, blur) for blur in (20.0, 40.0))
+    assert wider.width == pytest.approx(2 * wide.width)
 
 
 def test_the_blur_is_the_deviation_of_the_slope(data, scores):
