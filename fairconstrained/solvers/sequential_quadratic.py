@@ -19,12 +19,13 @@ from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._augmented.iterates import Iterate
 from fairconstrained.solvers._augmented.warm_start import predicted, start_after
 from fairconstrained.solvers._base import SolverResult, named_multipliers
+from fairconstrained.solvers._directions import gradients_of_components
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver, ended
 from fairconstrained.solvers.method import Incumbent, Method
 from fairconstrained.solvers.source import Source
-from fairconstrained.terms import Measured
+from fairconstrained.terms import Measured, TermsPoint
 
 __all__ = ["SequentialQuadratic", "varies_smoothly"]
 
@@ -158,11 +159,23 @@ class _Program(NamedTuple):
     slopes: np.ndarray
 
     @classmethod
-    def at(cls, point: Point, hessian: np.ndarray, rows: np.ndarray) -> _Program:
-        """The program of some components, by their numbers, at a point of the problem with a Hessian near to it."""
-        units = np.eye(point.constraints.size)
-        slopes = np.reshape([point.gradient(0.0, units[row]) for row in rows], (rows.size, len(hessian)))
-        return cls(objective_gradient(point), hessian, point.constraints[rows], slopes)
+    def at(cls, problem: Problem, point: Point, terms: TermsPoint, hessian: np.ndarray, rows: np.ndarray) -> _Program:
+        """The program of some components at a point.
+
+        Parameters
+        ----------
+        problem : Problem
+        point : Point
+            Has the gradient of the objective.
+        terms : TermsPoint
+            The terms of the problem there.
+        hessian : ndarray of shape (n_params, n_params)
+            Hessian of the objective near to it.
+        rows : ndarray of int of shape (n_linearised,)
+            Numbers of the components, ascending.
+        """
+        slopes = gradients_of_components(problem, terms, rows)
+        return cls(objective_gradient(point), hessian, terms.constraints[rows], slopes)
 
     def solved(self) -> tuple[np.ndarray, np.ndarray]:
         """The step, of shape (n_params,), and the multipliers of shape (n_linearised,).
@@ -252,12 +265,11 @@ class _Steps(Method):
         blur, scores = self._options.blur, self._point.scores
         constraints = tuple(c.refined(scores, blur=blur, margin=0.0) for c in self._near.constraints)
         self._near = replace(self._near, constraints=constraints)
-        view = FullBatchView(self._near)
-        here = view.at(self.z)
-        rows = np.argsort(-here.constraints, kind="stable")[:_MOST_COMPONENTS]
-        if self._hessian is None or abs(here.objective - self._bent_at) > _BENT * abs(here.objective):
-            self._hessian, self._bent_at = _hessian(problem, scores), here.objective
-        program = _Program.at(here, self._hessian, rows)
+        terms, value = self._near.at_scores(torch.from_numpy(scores), np.empty(0)), self._point.objective
+        rows = np.sort(np.argsort(-terms.constraints, kind="stable")[:_MOST_COMPONENTS])
+        if self._hessian is None or abs(value - self._bent_at) > _BENT * abs(value):
+            self._hessian, self._bent_at = _hessian(problem, scores), value
+        program = _Program.at(self._near, self._point, terms, self._hessian, rows)
         try:
             step, multipliers = program.solved()
             slack = float(multipliers.sum()) / _ELASTIC
@@ -268,22 +280,25 @@ class _Steps(Method):
         except RuntimeError:  # the status says that the run has not settled
             self._is_stuck = True
             return
-        self._multipliers = np.zeros(here.constraints.size)
+        self._multipliers = np.zeros(terms.constraints.size)
         self._multipliers[rows] = multipliers
         if self.z is self._best.z:  # those before the step are of another point, or there are none
             self._named = named_multipliers(self._near.component_names, self._multipliers)
         self._weight = max(_ABOVE * float(multipliers.sum()), _MEMORY * self._weight)
         gain = program.gain(step, self._weight)
         least = _PROMISE * self._options.tol if constraints else _FREE
-        self._is_settled, self._is_short = self._excess <= 0 and gain <= least * abs(here.objective), False
+        self._is_settled, self._is_short = self._excess <= 0 and gain <= least * abs(value), False
         if not self._is_settled:
-            self._move(view, here, step, gain)
-        source.count(view.n_evaluations * problem.data.n_samples)
+            view = FullBatchView(self._near)
+            self._move(view, value, largest_violation(terms.constraints), step, gain)
+            source.count(view.n_evaluations * problem.data.n_samples)
 
-    def _move(self, view: FullBatchView, here: Point, step: np.ndarray, gain: float) -> None:
-        """Go to the first good point on the way back from the end of the step, or to the last one tried."""
-        before = largest_violation(here.constraints)
-        merit = self._merit(here.objective, before)
+    def _move(self, view: FullBatchView, value: float, before: float, step: np.ndarray, gain: float) -> None:
+        """Go to the first good point on the way back from the end of the step, or to the last one tried.
+
+        ``value`` and ``before`` are the objective and the violation at its beginning.
+        """
+        merit = self._merit(value, before)
         # shorter steps where the last ones were in vain: they may go to and fro
         for length in _LENGTHS * 0.5**self._waited:
             z = self.z + length * step
@@ -293,7 +308,7 @@ class _Steps(Method):
             if is_better or (before > _SMALL and violation <= _LEFT * before):
                 break
         # what a whole step leaves is much smaller than what it promised
-        self._is_short = is_better and length == 1 and gain <= self._options.tol * abs(here.objective)
+        self._is_short = is_better and length == 1 and gain <= self._options.tol * abs(value)
         self.z, self._point = z, there
 
     def _merit(self, objective: float, violation: float) -> float:
