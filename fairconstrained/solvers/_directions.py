@@ -126,7 +126,7 @@ def objective_slope(problem: Problem, scores: np.ndarray) -> Tensor:
 def pulled_back(model: LinearModel, data: FairData, slopes: Iterable[Tensor]) -> np.ndarray:
     """Gradients in the parameters of functions with these slopes in the scores; shape (n_params, n_slopes)."""
     size = min(_AT_ONCE, max(data.n_features // 2, _FEWEST))
-    gradients, table, filled = [np.empty((model.n_params, 0))], np.empty((data.n_samples, size)), 0
+    gradients, table, filled = [np.empty((model.n_params, 0))], np.empty((data.n_samples, size), order="F"), 0
     for slope in slopes:
         table[:, filled] = slope.numpy()
         filled = (filled + 1) % size

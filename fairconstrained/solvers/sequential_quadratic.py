@@ -127,8 +127,10 @@ class SequentialQuadratic(IterativeSolver):
     def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
         if start is None:
             return _Steps(self, problem.fair_start(None, rng), is_free=True)
+        if start.previous is None:
+            return _Steps(self, start.model_state, origin=start.model_state)
         params, last = predicted(start, partial(Iterate.at, problem))
-        return _Steps(self, problem.start(params), origin=last.params)
+        return _Steps(self, params, origin=last.params)
 
 
 def varies_smoothly(problem: Problem) -> bool:
