@@ -128,9 +128,9 @@ class SequentialQuadratic(IterativeSolver):
         if start is None:
             return _Steps(self, problem.fair_start(None, rng), is_free=True)
         if start.previous is None:
-            return _Steps(self, start.model_state, origin=start.model_state)
+            return _Steps(self, start.model_state, is_near=bool(start.multipliers), origin=start.model_state)
         params, last = predicted(start, partial(Iterate.at, problem))
-        return _Steps(self, params, origin=last.params)
+        return _Steps(self, params, is_near=bool(start.multipliers), origin=last.params)
 
 
 def varies_smoothly(problem: Problem) -> bool:
@@ -221,7 +221,10 @@ def _hessian(problem: Problem, scores: np.ndarray) -> np.ndarray:
 
 
 class _Steps(Method):
-    """The steps of `SequentialQuadratic`; ``is_free`` begins with those of the unconstrained problem."""
+    """The steps of `SequentialQuadratic`; ``is_free`` begins with those of the unconstrained problem.
+
+    ``is_near`` is for a start that is a solution of nearly the same problem: within the bounds, it waits for one step.
+    """
 
     holds_rows = True
     _point: Point
@@ -229,9 +232,15 @@ class _Steps(Method):
     _near: Problem
 
     def __init__(
-        self, options: SequentialQuadratic, z: np.ndarray, is_free: bool = False, origin: np.ndarray | None = None
+        self,
+        options: SequentialQuadratic,
+        z: np.ndarray,
+        is_free: bool = False,
+        is_near: bool = False,
+        origin: np.ndarray | None = None,
     ) -> None:
         super().__init__(options, z)
+        self._is_near = is_near
         self._origin = origin
         self._is_free, self._is_settled, self._is_stuck, self._weight = is_free, False, False, 0.0
         self._best = Incumbent()
@@ -319,7 +328,8 @@ class _Steps(Method):
     @property
     @override
     def finished(self) -> bool:
-        return self._is_settled or self._is_stuck or self._waited >= self._options.patience
+        patience = 1 if self._is_near and self._best.is_feasible else self._options.patience
+        return self._is_settled or self._is_stuck or self._waited >= patience
 
     @override
     def point(self, source: Source, problem: Problem) -> Point:
