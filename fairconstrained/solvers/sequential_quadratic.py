@@ -46,6 +46,8 @@ _SMALL = 1e-3
 _REST = 1e-4
 #: Lengths of a step that are tried.
 _LENGTHS = 0.5 ** np.arange(4)
+#: How often bounds are made smaller that no step has kept.
+_TIGHTENED = 2
 #: Weight of the violation in the merit function: above the sum of the multipliers, and what is kept of the last one.
 _ABOVE, _MEMORY = 1.2, 0.7
 #: Fraction of the objective that an optimum leaves to be gained at most, by its multipliers and its room in the bounds.
@@ -128,7 +130,7 @@ class SequentialQuadratic(IterativeSolver):
         if start is None:
             return _Steps(self, problem.fair_start(None, rng), is_free=True)
         if start.previous is None:
-            return _Steps(self, start.model_state, is_near=bool(start.multipliers), origin=start.model_state)
+            return _Steps(self, start.model_state, origin=start.model_state)
         params, last = predicted(start, partial(Iterate.at, problem))
         return _Steps(self, params, is_near=bool(start.multipliers), origin=last.params)
 
@@ -246,6 +248,8 @@ class _Steps(Method):
         self._best = Incumbent()
         # iterates outside of the bounds, with their objective and violation
         self._outside: list[tuple[np.ndarray, float, float]] = []
+        # what is taken off the bounds, and how often
+        self._margins, self._tightened = np.zeros(0), 0
         # objective and violation after the last gain, and the number of steps since
         self._reached: tuple[float, float] | None = None
         self._waited = 0
@@ -266,7 +270,7 @@ class _Steps(Method):
             self.step(source, free)
             if self.finished:
                 break
-        self._near = problem
+        self._near, self._margins = problem, np.zeros(len(problem.constraints))
         if self._is_free or not problem.constraints:
             self._multipliers = np.zeros(len(problem.component_names))
         self._is_settled, self._is_short = self._is_settled and not problem.constraints, False
@@ -274,7 +278,10 @@ class _Steps(Method):
     @override
     def step(self, source: Source, problem: Problem) -> None:
         blur, scores = self._options.blur, self._point.scores
-        constraints = tuple(c.refined(scores, blur=blur, margin=0.0) for c in self._near.constraints)
+        margins = self._margins if self._near.constraints else ()
+        constraints = tuple(
+            c.refined(scores, blur=blur, margin=m) for c, m in zip(self._near.constraints, margins, strict=True)
+        )
         self._near = replace(self._near, constraints=constraints)
         terms, value = self._near.at_scores(torch.from_numpy(scores), np.empty(0)), self._point.objective
         rows = np.sort(np.argsort(-terms.constraints, kind="stable")[:_MOST_COMPONENTS])
@@ -351,6 +358,10 @@ class _Steps(Method):
             self._waited += 1
         if measured.excess > 0:
             self._outside.append((self.z, *now))
+        if self._waited >= self._options.patience and not self._best.is_feasible and self._tightened < _TIGHTENED:
+            # steps go to and fro beyond the bounds
+            self._margins += np.clip(measured.violations, 0.0, None)
+            self._tightened, self._waited, self._reached = self._tightened + 1, 0, None
 
     @override
     def output(self) -> np.ndarray:
