@@ -157,8 +157,11 @@ class ScorePlane:
     def _proposal(self, point: np.ndarray) -> Proposal:
         return Proposal(self.problem, self.at(*point), self.objective.value(point))
 
-    def proposals(self, least: float, with_constants: bool) -> Iterator[Proposal]:
-        """States that may be better than ``least``, the most promising ones first, perhaps with constant scores."""
+    def proposals(self, least: float, with_constants: bool, searches: bool = True) -> Iterator[Proposal]:
+        """States that may be better than ``least``, the most promising ones first.
+
+        Perhaps with constant scores, and with points on the border of what is allowed if ``searches``.
+        """
         if self.problem.objective.counts_errors:
             yield from self._by_errors()
             return
@@ -172,7 +175,7 @@ class ScorePlane:
             yield self._proposal(self.objective.least(np.array([0.0, self.centre]), shifts))
             for state in self.problem.model.one_class_states(self.problem.data):
                 yield Proposal(self.problem, state)
-        if self._spread:
+        if self._spread and searches:
             yield from self._by_cuts(free, least) if self._cuts_decide else self._by_search(free, least)
 
     @cached_property
