@@ -257,8 +257,10 @@ class _BinnedMeans:
         combined = np.einsum("gp,pbj->gjb", cotangent, slopes)
         d_thresholds = -np.einsum("gp,gbj,pbj->p", cotangent, self._moments[:, :, : powers.size], slopes)
         d_scores = np.zeros(self._n_samples)
+        has_slopes = np.any(cotangent, axis=1).tolist()
         for cell, part, rows in self._parts:
-            d_scores[rows.start : rows.stop][part.inside] = part.slope(combined[cell])
+            if has_slopes[cell]:
+                d_scores[rows.start : rows.stop][part.inside] = part.slope(combined[cell])
         return d_scores / bins.width, d_thresholds / bins.width
 
 

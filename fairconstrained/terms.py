@@ -283,7 +283,9 @@ class _DirectPoint:
         return self._scores.numpy()
 
     def slopes(self, objective: float, multipliers: np.ndarray) -> tuple[Tensor, np.ndarray]:
-        of_scores, of_aux = self._free.slopes(objective, np.empty(0))[0].numpy(), np.zeros(self._aux.size)
+        of_scores, of_aux = np.zeros(self._scores.shape), np.zeros(self._aux.size)
+        if objective:
+            of_scores = self._free.slopes(objective, np.empty(0))[0].numpy()
         first = 0
         for (values, pull), own_aux in zip(self._parts, self._terms.aux_slices, strict=True):
             own = multipliers[first : first + values.size]
@@ -294,7 +296,14 @@ class _DirectPoint:
         return torch.from_numpy(of_scores), of_aux
 
     def component_slopes(self, chosen: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:
-        return _one_by_one(self, chosen)
+        first = 0
+        for (values, pull), own_aux in zip(self._parts, self._terms.aux_slices, strict=True):
+            for number in chosen[(chosen >= first) & (chosen < first + values.size)] - first:
+                unit, of_aux = np.zeros(values.size), np.zeros(self._aux.size)
+                unit[number] = 1.0
+                of_scores, of_aux[own_aux] = pull(unit)
+                yield torch.from_numpy(of_scores), of_aux
+            first += values.size
 
 
 def _one_by_one(point: TermsPoint, chosen: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:

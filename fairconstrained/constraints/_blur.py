@@ -42,6 +42,9 @@ def within_reach(smooth: DecisionRate, scores: np.ndarray, weights: np.ndarray, 
     """
     near = blurred(smooth, scores, weights, blur)
     distances = np.abs(scores)
+    widest = _REACH * near.width * smooth.with_blur(1.0).width ** -1
+    if weights[distances < widest].sum() > _SHARE * blur:
+        return near  # without sorting the rows
     order = np.argsort(distances)
     first = min(int(np.searchsorted(np.cumsum(weights[order]), _SHARE * blur)), scores.size - 1)
     reaching = smooth.with_blur(float(distances[order][first]) / _REACH)

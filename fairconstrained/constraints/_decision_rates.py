@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
@@ -143,8 +143,7 @@ class BoundPredictiveValues(BoundDecisionRates):
     def _around(self, scores: np.ndarray) -> Self:
         decisions = self._smooth_values(scores)
         shares, whole = self._totals(self._weights * decisions) / self._mass, self._block_shares @ decisions
-        known = replace(
-            self,
+        known = self._changed(
             base=self._exact_means(decisions).ravel(),
             share=np.maximum(shares, self._least_unit),
             whole_base=self._exact_overall(decisions),

@@ -140,11 +140,17 @@ class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
         if function.is_step:
             smooth = within_reach(cast(DecisionRate, function.smooth), scores, self.data.weights.numpy(), blur)
             function = function._replace(smooth=smooth)
-        refined = replace(self, margin=margin, function=function, correction=0.0)._around(scores)
+        refined = self._changed(margin=margin, function=function, correction=0.0)._around(scores)
         if not function.is_step:
             return refined
         smooth_components = refined.of_losses(refined._smooth_values(scores), np.zeros(self.n_aux))
-        return replace(refined, correction=refined._exact_components(scores) - smooth_components)
+        return refined._changed(correction=refined._exact_components(scores) - smooth_components)
+
+    def _changed(self, **fields: Any) -> Self:
+        """Return it with other fields, none of which change the rows or what is computed once for them."""
+        changed = object.__new__(type(self))  # `replace` would forget what is known of the rows
+        changed.__dict__.update(self.__dict__ | fields)
+        return changed
 
     def _around(self, scores: np.ndarray) -> Self:
         """Return the constraint as a linear function of the losses that is the best one around the scores."""

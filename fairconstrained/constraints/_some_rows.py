@@ -14,7 +14,15 @@ from torch import Tensor
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.pairwise import PairTerms
-from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, SaddleMoments, Stochastic
+from fairconstrained.views import (
+    DifferenceOfConvex,
+    DirectSlopes,
+    FullBatch,
+    Pull,
+    RowLosses,
+    SaddleMoments,
+    Stochastic,
+)
 
 __all__ = ["compared_rows_only", "on_some_rows"]
 
@@ -154,6 +162,17 @@ class _RowLosses(_FullBatch, RowLosses):
         return self._scattered(own.T, 0.0).T, aux  # rows are the last axis
 
 
+class _DirectSlopes(_FullBatch, DirectSlopes):
+    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
+        values, pull_own = cast(DirectSlopes, self.inner).with_slopes(scores[self._rows], aux)
+
+        def pull(multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            own, of_aux = pull_own(multipliers)
+            return self._scattered(own, 0.0), of_aux
+
+        return values, pull
+
+
 class _DifferenceOfConvex(_SomeRows, DifferenceOfConvex):
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         return cast(DifferenceOfConvex, self.inner).plus(scores[self._rows], aux)
@@ -177,6 +196,7 @@ class _SaddleMoments(_SomeRows, SaddleMoments):
 #: Class that hands every view on; of a view and one that implies it, only the latter is taken.
 _VIEWS: dict[type, type[_SomeRows]] = {
     RowLosses: _RowLosses,
+    DirectSlopes: _DirectSlopes,
     FullBatch: _FullBatch,
     DifferenceOfConvex: _DifferenceOfConvex,
     Stochastic: _Stochastic,

@@ -15,12 +15,12 @@ from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._row_functions import TOLERANCE, BoundRowFunction, RowFunction
 from fairconstrained.constraints.compared_groups import ComparedGroups, GroupLimits
 from fairconstrained.data import FairData
-from fairconstrained.metrics.cell_means import Blocks, Notion, mean_by_cell
+from fairconstrained.metrics.cell_means import Blocks, Notion
 
 __all__ = ["BoundMeanGaps"]
 
 #: Fields that are kept from one mini-batch to the next where the groups of the rows are the same.
-_OF_GROUPS = ("_cells", "_mass", "_absent", "_weights")
+_OF_GROUPS = ("_cells", "_mass", "_counted_mass", "_absent", "_weights")
 #: Factor of the logarithms of means, see `_unit_of_logarithms`. Measured on the four-fifths rule: larger ones lead to
 #: models that accept hardly anybody where few are accepted anyway, smaller ones to bounds that are missed.
 _SHARE_OF_SQUARE, _LEAST_FACTOR = 0.35, 0.01
@@ -195,7 +195,7 @@ class BoundMeanGaps(BoundRowFunction):
         if not self.comparisons.form.is_relative:
             return self
         means, _ = self._linear_means(self._smooth_values(scores))
-        return replace(self, levels=np.maximum(means, self._least_unit))
+        return self._changed(levels=np.maximum(means, self._least_unit))
 
     @override
     def _exact_components(self, scores: np.ndarray) -> np.ndarray:
@@ -217,7 +217,7 @@ class BoundMeanGaps(BoundRowFunction):
         return self._exact_means(self._exact_values(scores))
 
     def _exact_means(self, values: np.ndarray) -> np.ndarray:
-        return mean_by_cell(values, self._cells, self.data.weights.numpy(), self._shape, self.groups.unions)
+        return (self._totals(self._weights * values) / self._counted_mass).reshape(self._shape[0], -1)
 
     def _exact_overall(self, values: np.ndarray) -> np.ndarray:
         return self._block_shares @ values
@@ -321,8 +321,13 @@ class BoundMeanGaps(BoundRowFunction):
     @cached_property
     def _mass(self) -> np.ndarray:
         """Weight of every cell; 1 where there are no rows."""
+        return np.nan_to_num(self._counted_mass, nan=1.0)
+
+    @cached_property
+    def _counted_mass(self) -> np.ndarray:
+        """Weight of every cell; NaN where there are no rows."""
         mass = self._totals(self._weights)
-        mass[mass == 0] = 1.0
+        mass[mass == 0] = np.nan
         return mass
 
     @cached_property

@@ -15,7 +15,14 @@ import scipy.sparse as sp
 
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 
-__all__ = ["LARGEST_GAPS", "ScoredRows", "largest_centred_auc", "pair_aucs", "partial_steps"]
+__all__ = [
+    "LARGEST_GAPS",
+    "ScoredRows",
+    "aucs_of_few_groups",
+    "largest_centred_auc",
+    "pair_aucs",
+    "partial_steps",
+]
 
 # 32 MB a block, however many groups and scores there are
 _BLOCK_ENTRIES = 2**22
@@ -122,6 +129,22 @@ def pair_aucs(
     centred = _centred_aucs(steps, steps)
     # Rounding aside, the two triangles are complements already.
     return 0.5 + (centred - centred.T) / 2
+
+
+def aucs_of_few_groups(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int) -> np.ndarray:
+    """`pair_aucs` of all ranks minus one half, by a dense table of the groups and scores.
+
+    Faster for few groups, each of which has weight.
+    """
+    order = np.argsort(-scores)
+    ordered = scores[order]
+    levels = np.concatenate([[0], np.cumsum(ordered[1:] != ordered[:-1])])
+    n_levels = int(levels[-1]) + 1
+    places = codes[order] * n_levels + levels
+    mass = np.bincount(places, weights[order], minlength=n_groups * n_levels).reshape(n_groups, n_levels)
+    totals = mass.sum(axis=1)
+    centred = mass @ _excess_above(mass.T) / np.outer(totals, totals)
+    return np.clip((centred - centred.T) / 2, -0.5, 0.5)
 
 
 def partial_steps(rows: ScoredRows, intervals: PercentileIntervals) -> sp.csr_array:

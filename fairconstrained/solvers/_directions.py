@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -125,7 +126,7 @@ def objective_slope(problem: Problem, scores: np.ndarray) -> Tensor:
 def pulled_back(model: LinearModel, data: FairData, slopes: Iterable[Tensor]) -> np.ndarray:
     """Gradients in the parameters of functions with these slopes in the scores; shape (n_params, n_slopes)."""
     size = min(_AT_ONCE, max(data.n_features // 2, _FEWEST))
-    gradients, table, filled = [np.empty((model.n_params, 0))], np.empty((data.n_samples, size)), 0
+    gradients, table, filled = [np.empty((model.n_params, 0))], np.empty((data.n_samples, size), order="F"), 0
     for slope in slopes:
         table[:, filled] = slope.numpy()
         filled = (filled + 1) % size
@@ -134,6 +135,35 @@ def pulled_back(model: LinearModel, data: FairData, slopes: Iterable[Tensor]) ->
     if filled:
         gradients.append(model.gradients(data, table[:, :filled]))
     return np.hstack(gradients)
+
+
+def gradients_of_components(problem: Problem, point: TermsPoint, chosen: np.ndarray, n_aux: int = 0) -> np.ndarray:
+    """Gradients of some components in all variables, in few passes over the features.
+
+    Parameters
+    ----------
+    problem : Problem
+        Problem with a linear model.
+    point : TermsPoint
+        Its terms at the scores of the model.
+    chosen : ndarray of int of shape (n_chosen,)
+        Numbers of the components, ascending.
+    n_aux : int, default=0
+        Number of auxiliary variables.
+
+    Returns
+    -------
+    gradients : ndarray of shape (n_chosen, n_params + n_aux)
+    """
+    slopes_of_aux = np.empty((chosen.size, n_aux))
+
+    def slopes_of_scores() -> Iterator[Tensor]:
+        for number, (of_scores, of_aux) in enumerate(point.component_slopes(chosen)):
+            slopes_of_aux[number] = of_aux
+            yield of_scores
+
+    pulled = pulled_back(cast(LinearModel, problem.model), problem.data, slopes_of_scores())
+    return np.hstack([pulled.T, slopes_of_aux])
 
 
 def curvature_table(model: LinearModel, data: FairData, by_row: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -14,7 +14,7 @@ from fairconstrained.solvers._score_plane import GAIN, HALVINGS, ROUNDING, Propo
 __all__ = ["best_rescaled", "constant_scores"]
 
 
-def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
+def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bool = False) -> Any:
     """Find the best of some states of the model, and of those whose scores are multiples of theirs plus a constant.
 
     Parameters
@@ -23,6 +23,9 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
     candidates : sequence of object
         The first one is what a solver has come to; it is returned unless another one is within the bounds and better,
         or within the bounds while it is not.
+    is_stationary : bool, default=False
+        Whether no small change of the first one improves it much. Where the bounds vary smoothly, its multiples and
+        shifts are then not searched for points on the border of what is allowed.
 
     Returns
     -------
@@ -37,7 +40,8 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
     with_constants = True
     for own in chain([first], (Proposal(problem, state) for state in candidates[1:])):
         plane = ScorePlane.of(own, tolerances)
-        others = plane.proposals(least, with_constants) if plane else _retreats(own, least, tolerances)
+        searches = not (is_stationary and own is first and not any(c.counts_rows for c in problem.constraints))
+        others = plane.proposals(least, with_constants, searches) if plane else _retreats(own, least, tolerances)
         for proposal in chain([own], others):
             if proposal.objective >= least:
                 continue

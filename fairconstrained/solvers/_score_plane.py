@@ -16,13 +16,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.optimize import minimize
 
 from fairconstrained.constraints.offsets import allowed_in_order
 from fairconstrained.models import Rescaling
 from fairconstrained.objectives import sums_from
 from fairconstrained.problem import Problem
+from fairconstrained.solvers._plane_objective import PlaneObjective
 
 __all__ = ["GAIN", "HALVINGS", "ROUNDING", "Proposal", "ScorePlane", "is_within"]
 
@@ -37,10 +37,12 @@ HALVINGS = 30
 _MAX_CUTS = 5_000
 #: Allowed cuts next to the free optimum, on either side, that are tried at most.
 _NEXT = 4
+#: Cuts next to the free optimum that are looked at first, and the factor of that where others may be better.
+_FEW, _MORE = 50, 5
+#: Multiple of what may be lost on a ray, by an estimate, at which it is sure not to beat what is known.
+_SURE = 1.5
 #: How far into an interval between two scores a cut is laid, as a share of it.
 _INSIDE = 1e-9
-#: When the minimisation of the objective stops: well below the gain that is worth a change.
-_PRECISELY = {"ftol": 1e-12, "gtol": 1e-9, "maxiter": 200}
 #: Multiples of the scores between nothing and the free optimum from which the search begins where no cut decides.
 _SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 1.0)
 #: Secants with which the point is found from which on a way is better than what is known.
@@ -140,59 +142,40 @@ class ScorePlane:
         return float(np.sqrt(self.problem.data.weights.numpy() @ (self.scores - self.centre) ** 2))
 
     @cached_property
-    def _standard(self) -> torch.Tensor:
-        return torch.from_numpy((self.scores - self.centre) / (self._spread or 1.0))
+    def _standard(self) -> np.ndarray:
+        return (self.scores - self.centre) / (self._spread or 1.0)
 
     @cached_property
-    def _signs(self) -> torch.Tensor:
-        return torch.from_numpy(self.rescaling.signs)
-
-    @cached_property
-    def _terms(self) -> Problem:
-        return self.problem.without_constraints()
-
-    def _of_scores(self, u: float, c: float) -> tuple[float, float]:
-        """Factor and shift of the rescaling that gives the scores ``u z + c``."""
-        factor = u / self._spread if self._spread else 0.0
-        return factor, c - factor * self.centre
+    def objective(self) -> PlaneObjective:
+        """The objective as a function of (u, c)."""
+        return PlaneObjective(self.problem, self.rescaling, self._standard, self.centre, self._spread)
 
     def at(self, u: float, c: float) -> Any:
         """The state with the scores ``u z + c``."""
-        return self.rescaling.at(*self._of_scores(u, c))
-
-    def objective(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        """Objective with its penalty, and its slopes in u and c."""
-        u, c = (float(v) for v in point)
-        at_scores = self._terms.at_scores(self._signs * (u * self._standard + c), np.empty(0))
-        slopes = self._signs * at_scores.slopes(1.0, np.empty(0))[0]
-        penalty, per_factor, per_shift = self.rescaling.penalty(*self._of_scores(u, c))
-        per_u = (per_factor - self.centre * per_shift) / self._spread if self._spread else 0.0
-        in_plane = np.array([float(slopes @ self._standard), float(slopes.sum())])
-        return at_scores.loss + penalty, in_plane + np.array([per_u, per_shift])
-
-    def _value(self, point: np.ndarray) -> float:
-        """Objective with its penalty."""
-        u, c = (float(v) for v in point)
-        at_scores = self._terms.at_scores(self._signs * (u * self._standard + c), np.empty(0))
-        return at_scores.loss + self.rescaling.penalty(*self._of_scores(u, c))[0]
+        return self.rescaling.at(*self.objective.of_scores(u, c))
 
     def _proposal(self, point: np.ndarray) -> Proposal:
-        return Proposal(self.problem, self.at(*point), self._value(point))
+        return Proposal(self.problem, self.at(*point), self.objective.value(point))
 
-    def proposals(self, least: float, with_constants: bool) -> Iterator[Proposal]:
-        """States that may be better than ``least``, the most promising ones first, perhaps with constant scores."""
+    def proposals(self, least: float, with_constants: bool, searches: bool = True) -> Iterator[Proposal]:
+        """States that may be better than ``least``, the most promising ones first.
+
+        Perhaps with constant scores, and with points on the border of what is allowed if ``searches``.
+        """
         if self.problem.objective.counts_errors:
             yield from self._by_errors()
             return
-        free = self._minimised(np.array([self._spread, self.centre]))
-        if np.isfinite(least) and self.objective(free)[0] >= least - GAIN * abs(least):
+        shifts = np.array([[0.0, 1.0]] if self.rescaling.can_shift else np.empty((0, 2)))
+        free = self.objective.least(np.array([self._spread, self.centre]), np.vstack([[1.0, 0.0], shifts]))
+        best = self._proposal(free)
+        if np.isfinite(least) and best.objective >= least - GAIN * abs(least):
             return  # no point of the plane is better
-        yield self._proposal(free)
+        yield best
         if with_constants:
-            yield self._proposal(self._minimised(np.array([0.0, self.centre]), largest=0.0))
+            yield self._proposal(self.objective.least(np.array([0.0, self.centre]), shifts))
             for state in self.problem.model.one_class_states(self.problem.data):
                 yield Proposal(self.problem, state)
-        if self._spread:
+        if self._spread and searches:
             yield from self._by_cuts(free, least) if self._cuts_decide else self._by_search(free, least)
 
     @cached_property
@@ -207,11 +190,6 @@ class ScorePlane:
         constraints = self.problem.constraints
         known = all(c.values_at_cuts(self.scores, self.scores[:1]) is not None for c in constraints)
         return known and len(self._thresholds) == 1
-
-    def _minimised(self, start: np.ndarray, largest: float | None = None) -> np.ndarray:
-        """Where the objective is least, with u of at most ``largest``."""
-        bounds = [(0.0, largest), (None, None) if self.rescaling.can_shift else (0.0, 0.0)]
-        return minimize(self.objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_PRECISELY).x
 
     def _cuts(self) -> np.ndarray:
         """Cuts just above and just below every score, ascending; shape (n_cuts,)."""
@@ -244,8 +222,8 @@ class ScorePlane:
         own = int(np.searchsorted((cuts - self.centre) / self._spread, free_cut))
         for side in (cuts[:own][::-1], cuts[own:]):
             tried: list[Proposal] = []
-            for cut in islice(allowed_in_order(side, self._allowed), _NEXT):
-                proposal = self._proposal(self._on_ray((cut - self.centre) / self._spread, free))
+            for cut in islice(allowed_in_order(self._promising(side, free, least), self._allowed), _NEXT):
+                proposal = self._proposal(self._on_ray(cut, free))
                 if proposal.objective >= least:  # nor is a cut further away better
                     break
                 tried.append(proposal)
@@ -265,18 +243,27 @@ class ScorePlane:
         for multiple in multiples[max(place - _NEXT, 0) : place + _NEXT].tolist():
             yield self._proposal(np.array([multiple, 0.0]))
 
+    def _promising(self, side: np.ndarray, free: np.ndarray, least: float) -> np.ndarray:
+        """The first of the cuts on one side of the free optimum, at least all whose rays beat ``least``."""
+        if not np.isfinite(least):
+            return side
+        size = _FEW
+        if self.objective.is_smooth:
+            lines = np.column_stack([(side - self.centre) / self._spread, np.ones(side.size)])
+            loss = self.objective.on_lines(free, lines, np.full(side.size, self._thresholds[0]))
+            # so many more that the ray of the last one will not beat it
+            size += int((loss < _SURE * (least - self.objective.value(free))).sum())
+        while size < side.size and self.objective.value(self._on_ray(side[size], free)) < least:
+            size *= _MORE
+        return side[:size]
+
     def _on_ray(self, cut: float, free: np.ndarray) -> np.ndarray:
-        """The best point whose scores are at the threshold where the standardised ones are at ``cut``."""
-        threshold = self._thresholds[0]
-
-        def along(u: np.ndarray) -> tuple[float, np.ndarray]:
-            value, slopes = self.objective(np.array([u[0], threshold - u[0] * cut]))
-            return value, np.array([slopes[0] - cut * slopes[1]])
-
-        start = np.array([max(free[0], 1e-3)])
-        bounds = [(_LEAST_SHARE * start[0], None)]  # scores of zero are on neither side of the cut
-        best = minimize(along, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_PRECISELY)
-        return np.array([best.x[0], threshold - best.x[0] * cut])
+        """The best point whose scores are at the threshold where those of the state are at ``cut``."""
+        standard = (cut - self.centre) / self._spread
+        lowest = _LEAST_SHARE * max(free[0], 1e-3)  # scores of zero are on neither side of the cut
+        u = max(self._spread, lowest)
+        start = np.array([u, self._thresholds[0] - u * standard])
+        return self.objective.least(start, np.array([[1.0, -standard]]), lowest)
 
     def _by_search(self, free: np.ndarray, least: float) -> Iterator[Proposal]:
         """States better than ``least`` on the border of what is allowed, on the way from inside to the free optimum.
@@ -292,14 +279,14 @@ class ScorePlane:
             if good is None or not self._holds(good):
                 continue
             found = self._towards(good, free)
-            if (value := self._value(found)) <= least:
+            if (value := self.objective.value(found)) <= least:
                 least = value
                 ways.append((found, start))
         yield from (self._proposal(found) for found, _ in reversed(ways))
         if ways:
             best, inside = ways[-1]
             near = minimize(
-                self.objective,
+                self.objective.with_slopes,
                 best,
                 jac=True,
                 method="SLSQP",
@@ -312,7 +299,7 @@ class ScorePlane:
 
     def _room(self, point: np.ndarray) -> np.ndarray:
         """Distance of the metrics from their limits, negative beyond them; shape (n_constraints,)."""
-        scores = self.rescaling.signs * (point[0] * self._standard.numpy() + point[1])
+        scores = self.rescaling.signs * (point[0] * self._standard + point[1])
         most = self.tolerances - np.minimum(self.tolerances, ROUNDING) / 2
         room = most - np.array([c.exact(scores) for c in self.problem.constraints])
         return np.where(np.isposinf(room), 1.0, room)  # any positive number, where there is no bound
@@ -333,13 +320,13 @@ class ScorePlane:
 
         Where that is beyond the bounds, the way has no better point within them.
         """
-        above, below = self._value(start) - least, self._value(free) - least
+        above, below = self.objective.value(start) - least, self.objective.value(free) - least
         if not (np.isfinite(above) and above > 0 > below):  # nothing is known to be as good, or the start is
             return start
         low, high = 0.0, 1.0
         for _ in range(_SECANTS):  # they end beyond the point, as the objective is convex along the way
             middle = low + above / (above - below) * (high - low)
-            value = self._value(start + middle * (free - start)) - least
+            value = self.objective.value(start + middle * (free - start)) - least
             low, high, above, below = (middle, high, value, below) if value > 0 else (low, middle, above, value)
         return start + high * (free - start)
 

@@ -26,7 +26,8 @@ def best_shifted(problem: Problem, state: Any) -> Any:
         Unchanged for other objectives, for models whose scores cannot be shifted, and where the search would break
         a constraint: with several of them, each one's search sees its own only.
     """
-    decisions, shifts = problem.objective.decisions, problem.shifts
+    decisions = problem.objective.decisions
+    shifts = None if decisions is None else problem.shifts
     if decisions is None or shifts is None:
         return state
     shared = problem.objective.shift == "shared" or not problem.has_group_shifts

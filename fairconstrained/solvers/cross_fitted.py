@@ -115,11 +115,15 @@ class CrossFitted(Solver):
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
         recorder = Recorder(callback, self.verbose)
         for n_iter, reduced in enumerate(span.problems(problem), start=1):
-            found = self._in_span(reduced, near, random_state)
-            near = found.start
+            found, is_completed = self._in_span(reduced, span.free, near, random_state)
+            # not on the way from another kappa
+            near = None if found.start is None else replace(found.start, previous=None)
             share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
             n_evaluations += int(np.ceil(found.n_evaluations * share))
             params = span.lift(found.model_state)
+            if not is_completed and problem.holds(problem.scores(params)):
+                found = _completed(span.tighter(problem, reduced, found.model_state), found)
+                params = span.lift(found.model_state)
             scores = problem.scores(params)
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)
             counts = {"n_iter": n_iter, "n_evaluations": n_evaluations}
@@ -158,20 +162,29 @@ class CrossFitted(Solver):
         solver = AugmentedLagrangian if Span.obstacle(problem) else Span
         return solver(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
 
-    def _in_span(self, reduced: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
+    def _in_span(
+        self, reduced: Problem, free: np.ndarray, start: Start | None, rng: np.random.Generator
+    ) -> tuple[SolverResult, bool]:
         """Solve with the features of the span: by exact thresholds where errors are counted.
 
-        Otherwise from the start and then from none, by the first method that settles.
+        Otherwise from the start and then from none, by the first method that settles. ``free`` is the unconstrained
+        model. The result is `_completed` where that is needed to settle it; also returns whether nothing is left to
+        complete.
         """
         if not SpanSearch.obstacle(reduced):
-            return SpanSearch().solve(reduced, start, rng)
+            return SpanSearch().solve(reduced, start, rng), True
         results: list[SolverResult] = []
+        is_completed = False
         for solver, begin in product(self._methods(reduced), (None,) if start is None else (start, None)):
-            results.append(_completed(reduced, solver.solve(reduced, begin, rng)))
+            if begin is None and isinstance(solver, SequentialQuadratic):
+                begin = Start(free)
+            found = solver.solve(reduced, begin, rng)
+            is_completed = found.status not in _SETTLED
+            results.append(_completed(reduced, found) if is_completed else found)
             if results[-1].status in _SETTLED:
                 break
         found = min(results, key=lambda one: (one.status not in _SETTLED, one.status.is_infeasible, one.objective))
-        return replace(found, n_evaluations=sum(one.n_evaluations for one in results))
+        return replace(found, n_evaluations=sum(one.n_evaluations for one in results)), is_completed
 
     def _methods(self, reduced: Problem) -> list[Solver]:
         """Methods for the few coefficients, in turn."""

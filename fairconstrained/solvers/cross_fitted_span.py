@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain
 from typing import Any, NamedTuple, cast
 
@@ -119,18 +119,39 @@ class CrossFittedSpan:
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
-        tables = _linear(self.problem).score_columns(np.zeros(self.problem.n_params))
-        whole = [models[:, : table.shape[1]] for models, table in zip(self.models.whole, tables, strict=True)]
-        free = [table.copy() for table in tables]
-        for table, columns, models in zip(free, self.columns, whole, strict=True):
-            table[: columns.shape[1]] = np.linalg.lstsq(columns, models, rcond=None)[0]
-        unseen = self.problem.holds(self.problem.scores(_joined(free)))
-        return unseen and problem.holds(problem.scores(_joined(whole)))
+        unseen = self.problem.holds(self.problem.scores(self.free))
+        return unseen and problem.holds(problem.scores(self.lift(self.free)))
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """The unconstrained model as parameters of `problem`; ndarray of shape (n_params,)."""
+        tables = [table.copy() for table in _linear(self.problem).score_columns(np.zeros(self.problem.n_params))]
+        for table, columns, models in zip(tables, self.columns, self.models.whole, strict=True):
+            table[: columns.shape[1]] = np.linalg.lstsq(columns, models[:, : table.shape[1]], rcond=None)[0]
+        return _joined(tables)
 
     def problems(self, problem: Problem) -> Iterator[Problem]:
         """The problem in b, and if its solution does not do, the one whose bounds hold on training rows as well."""
         yield self.problem
         yield self._with_training_rows(problem)
+
+    def tighter(self, problem: Problem, reduced: Problem, params: np.ndarray) -> Problem:
+        """Return that of the `problems` in which a search near a solution of ``reduced`` will keep all bounds.
+
+        Parameters
+        ----------
+        problem : Problem
+            Problem of all parameters.
+        reduced : Problem
+            One of `problems`.
+        params : ndarray of shape (n_reduced,)
+            Parameters of it.
+        """
+        if reduced is not self.problem:
+            return reduced
+        seen = problem.measured(problem.scores(self.lift(params))).violations
+        unseen = reduced.measured(reduced.scores(params)).violations
+        return self._with_training_rows(problem) if (seen > unseen).any() else reduced
 
     def _with_training_rows(self, problem: Problem) -> Problem:
         """Return `problem` with the bounds for the scores of `lift` on the training rows as well.

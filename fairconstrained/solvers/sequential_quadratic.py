@@ -19,12 +19,13 @@ from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._augmented.iterates import Iterate
 from fairconstrained.solvers._augmented.warm_start import predicted, start_after
 from fairconstrained.solvers._base import SolverResult, named_multipliers
+from fairconstrained.solvers._directions import gradients_of_components
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver, ended
 from fairconstrained.solvers.method import Incumbent, Method
 from fairconstrained.solvers.source import Source
-from fairconstrained.terms import Measured
+from fairconstrained.terms import Measured, TermsPoint
 
 __all__ = ["SequentialQuadratic", "varies_smoothly"]
 
@@ -45,6 +46,8 @@ _SMALL = 1e-3
 _REST = 1e-4
 #: Lengths of a step that are tried.
 _LENGTHS = 0.5 ** np.arange(4)
+#: How often bounds are made smaller that no step has kept.
+_TIGHTENED = 2
 #: Weight of the violation in the merit function: above the sum of the multipliers, and what is kept of the last one.
 _ABOVE, _MEMORY = 1.2, 0.7
 #: Fraction of the objective that an optimum leaves to be gained at most, by its multipliers and its room in the bounds.
@@ -74,12 +77,13 @@ class SequentialQuadratic(IterativeSolver):
     the multipliers, becomes smaller, or the violation halves. The kernel keeps its width: few coefficients need not
     see single rows, and the values are those counted anyway. Within the bounds, the run ends where a step promises too
     little, or was a whole one that promised less than ``tol``; it also ends where ``patience`` steps have not improved
-    the merit as counted. The Hessian serves for several steps where the objective changes little.
+    the merit as counted. Where none of these has kept the bounds, what they exceed them by is taken off, at most twice,
+    and the run goes on. The Hessian serves for several steps where the objective changes little.
 
     It begins at the unconstrained optimum, which Newton steps find; from the solution for another ``kappa`` at that, or
-    where the line through the last two solutions reaches the bounds. The method of `AugmentedLagrangian` needs some ten
-    times as many evaluations for objectives that are as good, and leaves its steps to this one along a path of bounds
-    that count no rows.
+    where the line through the last two solutions reaches the bounds, from which one step without a gain is enough. The
+    method of `AugmentedLagrangian` needs some ten times as many evaluations for objectives that are as good, and leaves
+    its steps to this one along a path of bounds that count no rows.
 
     Takes linear scores of at most 80 coefficients, and bounds on counted rows without auxiliary variables.
 
@@ -126,8 +130,10 @@ class SequentialQuadratic(IterativeSolver):
     def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
         if start is None:
             return _Steps(self, problem.fair_start(None, rng), is_free=True)
+        if start.previous is None:
+            return _Steps(self, start.model_state, origin=start.model_state)
         params, last = predicted(start, partial(Iterate.at, problem))
-        return _Steps(self, problem.start(params), origin=last.params)
+        return _Steps(self, params, is_near=bool(start.multipliers), origin=last.params)
 
 
 def varies_smoothly(problem: Problem) -> bool:
@@ -158,11 +164,23 @@ class _Program(NamedTuple):
     slopes: np.ndarray
 
     @classmethod
-    def at(cls, point: Point, hessian: np.ndarray, rows: np.ndarray) -> _Program:
-        """The program of some components, by their numbers, at a point of the problem with a Hessian near to it."""
-        units = np.eye(point.constraints.size)
-        slopes = np.reshape([point.gradient(0.0, units[row]) for row in rows], (rows.size, len(hessian)))
-        return cls(objective_gradient(point), hessian, point.constraints[rows], slopes)
+    def at(cls, problem: Problem, point: Point, terms: TermsPoint, hessian: np.ndarray, rows: np.ndarray) -> _Program:
+        """The program of some components at a point.
+
+        Parameters
+        ----------
+        problem : Problem
+        point : Point
+            Has the gradient of the objective.
+        terms : TermsPoint
+            The terms of the problem there.
+        hessian : ndarray of shape (n_params, n_params)
+            Hessian of the objective near to it.
+        rows : ndarray of int of shape (n_linearised,)
+            Numbers of the components, ascending.
+        """
+        slopes = gradients_of_components(problem, terms, rows)
+        return cls(objective_gradient(point), hessian, terms.constraints[rows], slopes)
 
     def solved(self) -> tuple[np.ndarray, np.ndarray]:
         """The step, of shape (n_params,), and the multipliers of shape (n_linearised,).
@@ -206,7 +224,10 @@ def _hessian(problem: Problem, scores: np.ndarray) -> np.ndarray:
 
 
 class _Steps(Method):
-    """The steps of `SequentialQuadratic`; ``is_free`` begins with those of the unconstrained problem."""
+    """The steps of `SequentialQuadratic`; ``is_free`` begins with those of the unconstrained problem.
+
+    ``is_near`` is for a start that is a solution of nearly the same problem: within the bounds, it waits for one step.
+    """
 
     holds_rows = True
     _point: Point
@@ -214,14 +235,22 @@ class _Steps(Method):
     _near: Problem
 
     def __init__(
-        self, options: SequentialQuadratic, z: np.ndarray, is_free: bool = False, origin: np.ndarray | None = None
+        self,
+        options: SequentialQuadratic,
+        z: np.ndarray,
+        is_free: bool = False,
+        is_near: bool = False,
+        origin: np.ndarray | None = None,
     ) -> None:
         super().__init__(options, z)
+        self._is_near = is_near
         self._origin = origin
         self._is_free, self._is_settled, self._is_stuck, self._weight = is_free, False, False, 0.0
         self._best = Incumbent()
         # iterates outside of the bounds, with their objective and violation
         self._outside: list[tuple[np.ndarray, float, float]] = []
+        # what is taken off the bounds, and how often
+        self._margins, self._tightened = np.zeros(0), 0
         # objective and violation after the last gain, and the number of steps since
         self._reached: tuple[float, float] | None = None
         self._waited = 0
@@ -242,7 +271,7 @@ class _Steps(Method):
             self.step(source, free)
             if self.finished:
                 break
-        self._near = problem
+        self._near, self._margins = problem, np.zeros(len(problem.constraints))
         if self._is_free or not problem.constraints:
             self._multipliers = np.zeros(len(problem.component_names))
         self._is_settled, self._is_short = self._is_settled and not problem.constraints, False
@@ -250,14 +279,16 @@ class _Steps(Method):
     @override
     def step(self, source: Source, problem: Problem) -> None:
         blur, scores = self._options.blur, self._point.scores
-        constraints = tuple(c.refined(scores, blur=blur, margin=0.0) for c in self._near.constraints)
+        margins = self._margins if self._near.constraints else ()
+        constraints = tuple(
+            c.refined(scores, blur=blur, margin=m) for c, m in zip(self._near.constraints, margins, strict=True)
+        )
         self._near = replace(self._near, constraints=constraints)
-        view = FullBatchView(self._near)
-        here = view.at(self.z)
-        rows = np.argsort(-here.constraints, kind="stable")[:_MOST_COMPONENTS]
-        if self._hessian is None or abs(here.objective - self._bent_at) > _BENT * abs(here.objective):
-            self._hessian, self._bent_at = _hessian(problem, scores), here.objective
-        program = _Program.at(here, self._hessian, rows)
+        terms, value = self._near.at_scores(torch.from_numpy(scores), np.empty(0)), self._point.objective
+        rows = np.sort(np.argsort(-terms.constraints, kind="stable")[:_MOST_COMPONENTS])
+        if self._hessian is None or abs(value - self._bent_at) > _BENT * abs(value):
+            self._hessian, self._bent_at = _hessian(problem, scores), value
+        program = _Program.at(self._near, self._point, terms, self._hessian, rows)
         try:
             step, multipliers = program.solved()
             slack = float(multipliers.sum()) / _ELASTIC
@@ -268,22 +299,25 @@ class _Steps(Method):
         except RuntimeError:  # the status says that the run has not settled
             self._is_stuck = True
             return
-        self._multipliers = np.zeros(here.constraints.size)
+        self._multipliers = np.zeros(terms.constraints.size)
         self._multipliers[rows] = multipliers
         if self.z is self._best.z:  # those before the step are of another point, or there are none
             self._named = named_multipliers(self._near.component_names, self._multipliers)
         self._weight = max(_ABOVE * float(multipliers.sum()), _MEMORY * self._weight)
         gain = program.gain(step, self._weight)
         least = _PROMISE * self._options.tol if constraints else _FREE
-        self._is_settled, self._is_short = self._excess <= 0 and gain <= least * abs(here.objective), False
+        self._is_settled, self._is_short = self._excess <= 0 and gain <= least * abs(value), False
         if not self._is_settled:
-            self._move(view, here, step, gain)
-        source.count(view.n_evaluations * problem.data.n_samples)
+            view = FullBatchView(self._near)
+            self._move(view, value, largest_violation(terms.constraints), step, gain)
+            source.count(view.n_evaluations * problem.data.n_samples)
 
-    def _move(self, view: FullBatchView, here: Point, step: np.ndarray, gain: float) -> None:
-        """Go to the first good point on the way back from the end of the step, or to the last one tried."""
-        before = largest_violation(here.constraints)
-        merit = self._merit(here.objective, before)
+    def _move(self, view: FullBatchView, value: float, before: float, step: np.ndarray, gain: float) -> None:
+        """Go to the first good point on the way back from the end of the step, or to the last one tried.
+
+        ``value`` and ``before`` are the objective and the violation at its beginning.
+        """
+        merit = self._merit(value, before)
         # shorter steps where the last ones were in vain: they may go to and fro
         for length in _LENGTHS * 0.5**self._waited:
             z = self.z + length * step
@@ -293,7 +327,7 @@ class _Steps(Method):
             if is_better or (before > _SMALL and violation <= _LEFT * before):
                 break
         # what a whole step leaves is much smaller than what it promised
-        self._is_short = is_better and length == 1 and gain <= self._options.tol * abs(here.objective)
+        self._is_short = is_better and length == 1 and gain <= self._options.tol * abs(value)
         self.z, self._point = z, there
 
     def _merit(self, objective: float, violation: float) -> float:
@@ -302,7 +336,8 @@ class _Steps(Method):
     @property
     @override
     def finished(self) -> bool:
-        return self._is_settled or self._is_stuck or self._waited >= self._options.patience
+        patience = 1 if self._is_near and self._best.is_feasible else self._options.patience
+        return self._is_settled or self._is_stuck or self._waited >= patience
 
     @override
     def point(self, source: Source, problem: Problem) -> Point:
@@ -324,6 +359,10 @@ class _Steps(Method):
             self._waited += 1
         if measured.excess > 0:
             self._outside.append((self.z, *now))
+        if self._waited >= self._options.patience and not self._best.is_feasible and self._tightened < _TIGHTENED:
+            # steps go to and fro beyond the bounds
+            self._margins += np.clip(measured.violations, 0.0, None)
+            self._tightened, self._waited, self._reached = self._tightened + 1, 0, None
 
     @override
     def output(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -33,8 +34,11 @@ class Source:
     def __init__(self, view: StochasticView, rng: np.random.Generator, size: int | None, balance: float) -> None:
         self._view, self.rng, self._size, self._balance = view, rng, size, balance
         self._batches: dict[Hashable, Iterator[FullBatchView]] = {}
-        self._n_strata = np.unique(view.problem.strata).size
         self.n_rows = 0
+
+    @cached_property
+    def _n_strata(self) -> int:
+        return int(np.unique(self._view.problem.strata).size)
 
     @property
     def view(self) -> FullBatchView:

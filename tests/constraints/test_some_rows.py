@@ -22,9 +22,16 @@ from fairconstrained.data import FairData
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
 from fairconstrained.sampling import Sampler
-from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, SaddleMoments, Stochastic
+from fairconstrained.views import (
+    DifferenceOfConvex,
+    DirectSlopes,
+    FullBatch,
+    RowLosses,
+    SaddleMoments,
+    Stochastic,
+)
 
-VIEWS = (FullBatch, RowLosses, DifferenceOfConvex, Stochastic, SaddleMoments)
+VIEWS = (FullBatch, RowLosses, DirectSlopes, DifferenceOfConvex, Stochastic, SaddleMoments)
 CONSTRAINTS = {
     "statistical_parity": StatisticalParity(0.1),
     "interval": StatisticalParity(0.1, interval=(0.0, 0.4), n_levels=3),
@@ -167,6 +174,21 @@ def test_row_losses(both, data, scores):
     np.testing.assert_array_equal(rows[n:], np.zeros(data.n_samples - n))
     np.testing.assert_array_equal(of_aux, own_aux)
     assert whole.row_loss == inner.row_loss
+
+
+@each_constraint
+def test_direct_slopes(both, scores):
+    whole, inner = both
+    if not isinstance(inner, DirectSlopes):
+        return
+    n, aux = inner.data.n_samples, inner.initial_aux(scores[: inner.data.n_samples])
+    (values, pull), (own_values, own_pull) = whole.with_slopes(scores, aux), inner.with_slopes(scores[:n], aux)
+    np.testing.assert_array_equal(values, own_values)
+    weights = np.arange(1.0, 1 + values.size)
+    (slopes, of_aux), (own, own_aux) = pull(weights), own_pull(weights)
+    np.testing.assert_array_equal(slopes[:n], own)
+    np.testing.assert_array_equal(of_aux, own_aux)
+    assert not slopes[n:].any()
 
 
 @each_constraint

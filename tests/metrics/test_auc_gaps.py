@@ -14,7 +14,7 @@ from fairconstrained.metrics import (
     partial_group_auc_gap,
     positive_equality_gap,
 )
-from fairconstrained.metrics.auc_gaps import difference_aucs
+from fairconstrained.metrics.auc_gaps import centred_aucs, difference_aucs
 from fairconstrained.metrics.auc_sets import AUC_METRICS, auc_differences
 
 METRICS = {
@@ -320,3 +320,17 @@ def test_many_rows_and_groups_need_one_sort(monkeypatch):
     for metric in METRICS.values():
         metric(label, rng.normal(size=20_000), sensitive_features=group, return_groups=True)
     assert len(calls) == len(METRICS)
+
+
+@pytest.mark.parametrize("levels", [1, 4, 1000])
+def test_few_cells_have_the_aucs_of_many(monkeypatch, levels):
+    rng = np.random.default_rng(levels)
+    scores, cells = rng.integers(levels, size=120) / 7, rng.integers(4, size=120)
+    weights = rng.random(120) * np.array([1e-9, 1.0, 1e3, 1.0])[cells]
+    found, mass = centred_aucs(scores, cells, weights, 4)
+    monkeypatch.setattr("fairconstrained.metrics.auc_gaps._FEW", 0)
+    expected, expected_mass = centred_aucs(scores, cells, weights, 4)
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert (mass == expected_mass).all()
+    assert (found == -found.T).all()
+    assert levels > 1 or not found.any()

@@ -27,6 +27,8 @@ from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic, ZeroOne
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import best_rescaled
+from fairconstrained.solvers._plane_objective import PlaneObjective
+from fairconstrained.solvers._score_plane import Proposal, ScorePlane
 from tests.covering import every_pair
 
 
@@ -419,3 +421,56 @@ def test_the_corner_of_two_curved_bounds_is_reached_in_spite_of_rounding(make_da
     starts = [factor * np.append(direction, -offset * direction.sum()) for factor in (0.01, 0.02, 0.03, 0.05)]
     losses = [loss_of(problem, best_rescaled(problem, [start])) for start in starts]
     np.testing.assert_allclose(losses, min(losses), atol=1e-6)
+
+
+# --- the objective in the plane
+
+
+@pytest.fixture
+def plane(data):
+    """The plane of a state, with a penalty and rows without weight."""
+    weights = data.weights.clone()
+    weights[::3] = 0.0
+    problem = problem_of(data.at(np.arange(data.n_samples), weights / weights.sum()), alpha=0.02)
+    params = np.random.default_rng(1).normal(size=problem.n_params)
+    return ScorePlane.of(Proposal(problem, params), np.empty(0))
+
+
+def test_the_plane_has_the_objective_of_its_states(plane):
+    objective, point = plane.objective, np.array([0.7, -0.4])
+    assert objective.value(point) == pytest.approx(loss_of(plane.problem, plane.at(*point)), rel=1e-12)
+    value, slopes = objective.with_slopes(point)
+    assert value == objective.value(point)
+    for step, slope in zip(1e-6 * np.eye(2), slopes, strict=True):
+        assert (objective.value(point + step) - objective.value(point - step)) / 2e-6 == pytest.approx(slope, abs=1e-8)
+
+
+@pytest.mark.parametrize("lowest", [0.0, 5.0])
+@pytest.mark.parametrize("directions", [[[1.0, 0.0], [0.0, 1.0]], [[1.0, -0.6]], [[0.0, 1.0]], np.empty((0, 2))])
+def test_newton_steps_end_where_another_method_does(plane, directions, lowest, monkeypatch):
+    start, directions = np.array([6.0, 0.5]), np.array(directions)
+    found = plane.objective.least(start, directions, lowest)
+    monkeypatch.setattr(PlaneObjective, "is_smooth", False)
+    other = plane.objective.least(start, directions, lowest)
+    assert plane.objective.value(found) <= plane.objective.value(other) + 1e-9
+    assert found[0] >= lowest
+    assert found == pytest.approx(other, abs=1e-3)
+
+
+def test_lines_near_the_optimum_lose_what_is_estimated(plane):
+    objective = plane.objective
+    free = objective.least(np.array([1.0, 0.0]), np.eye(2))
+    line = np.array([0.8, 1.0])
+    level = line @ free + 0.05
+    on_line = objective.least(np.array([0.0, level]) + free[0] * np.array([1.0, -0.8]), np.array([[1.0, -0.8]]))
+    (estimate,) = objective.on_lines(free, line[None], np.array([level]))
+    assert objective.value(on_line) - objective.value(free) == pytest.approx(estimate, rel=0.1)
+
+
+def test_around_a_stationary_point_smooth_bounds_are_not_searched(data, monkeypatch):
+    problem = problem_of(data, RateGap(0.1, rate="sigmoid"))
+    params = np.random.default_rng(0).normal(size=problem.n_params) / 10
+    params[:-1] *= 0.1  # far from the unconstrained optimum, but within the bounds
+    assert best_rescaled(problem, [params]) is not params
+    monkeypatch.setattr(ScorePlane, "_by_search", lambda *_: pytest.fail("searched"))
+    best_rescaled(problem, [params], is_stationary=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -152,6 +154,28 @@ def test_a_start_spares_the_unconstrained_optimum(parity):
     assert warm.history[0]["objective"] == pytest.approx(cold.objective)
     assert warm.objective <= cold.objective + 1e-9
     assert warm.n_evaluations < cold.n_evaluations
+
+
+def test_a_start_near_the_solution_waits_for_one_step(parity):
+    problem = parity(DemographicParity, 0.1)
+    cold = solved(problem)
+    near = replace(cold.start, previous=cold.model_state + 1e-3)
+    found = solved(problem, near)
+    assert found.constraint_values["demographic_parity"] <= 0.1 + problem.constraints[0].granularity
+    assert found.n_iter <= solved(problem, replace(near, previous=None)).n_iter
+    assert found.n_iter <= 2
+    assert found.objective <= cold.objective + 1e-9
+
+
+@pytest.mark.parametrize("seed", [1, 10])
+def test_steps_beyond_the_bounds_ask_for_smaller_ones(make_data, make_problem, monkeypatch, seed):
+    data = make_data((60, 80, 70), seed=seed, shift=1.0)
+    problem = make_problem(data, EqualizedOdds(0.02).unchecked(data))
+    found = solved(problem)
+    assert not found.status.is_infeasible
+    assert found.constraint_values["equalized_odds"] <= 0.02 + problem.constraints[0].granularity
+    monkeypatch.setattr(sequential_quadratic, "_TIGHTENED", 0)
+    assert solved(problem).status.is_infeasible
 
 
 def test_the_same_problem_has_the_same_solution(parity):

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from fairconstrained.models import Coordinates, LinearModel
+from fairconstrained.models import Coordinates
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
-from fairconstrained.solvers._directions import pulled_back
+from fairconstrained.solvers._directions import gradients_of_components
 from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_cheap_hessian, hessian_at
 from fairconstrained.solvers.smooth import CoordinatesOfParams
-from fairconstrained.terms import TermsPoint
 
 __all__ = ["Curvatures"]
 
@@ -78,7 +74,7 @@ class Curvatures:
         near = [np.full(len(c.component_names), _NEAR * c.kappa * c.scale) for c in problem.constraints]
         reach += np.concatenate([np.empty(0), *near])
         scaled = CoordinatesOfParams(n_params, self._problem.penalised_coordinates)
-        jacobian = _jacobian(problem, point, _distinct(problem, reach > 0), aux.size)
+        jacobian = gradients_of_components(problem, point, _distinct(problem, reach > 0), aux.size)
         steep = np.column_stack([np.empty((z.size, 0)), *(scaled.pull(gradient) for gradient in jacobian)])
         table = lagrangian.penalty * (steep @ steep.T)
         table[:n_params, :n_params] += self._hessian
@@ -96,16 +92,3 @@ def _distinct(problem: Problem, is_near: np.ndarray) -> np.ndarray:
     near = np.flatnonzero(is_near)
     _, kept = np.unique(np.concatenate(directions)[near], return_index=True)
     return np.sort(near[kept])
-
-
-def _jacobian(problem: Problem, point: TermsPoint, chosen: np.ndarray, n_aux: int) -> np.ndarray:
-    """Gradients of some components in all variables; ndarray of shape (n_chosen, n_variables)."""
-    slopes_of_aux = np.empty((chosen.size, n_aux))
-
-    def slopes_of_scores() -> Iterator[Tensor]:
-        for number, (of_scores, of_aux) in enumerate(point.component_slopes(chosen)):
-            slopes_of_aux[number] = of_aux
-            yield of_scores
-
-    pulled = pulled_back(cast(LinearModel, problem.model), problem.data, slopes_of_scores())
-    return np.hstack([pulled.T, slopes_of_aux])

@@ -1,0 +1,184 @@
+"""The objective at multiples and shifts of some scores, and where it is least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+
+from fairconstrained.models import Rescaling
+from fairconstrained.objectives import BoundObjective
+from fairconstrained.problem import Problem
+from fairconstrained.terms import Terms
+from fairconstrained.views import RowLosses, Stochastic
+
+__all__ = ["PlaneObjective"]
+
+#: When a minimisation stops: well below the gain that is worth a change.
+_PRECISELY = {"ftol": 1e-12, "gtol": 1e-9, "maxiter": 200}
+#: Most Newton steps, halvings of each, and the promised gain, relative to the objective, of the last one, whose error
+#: is about the square of that.
+_STEPS, _HALVINGS, _LAST = 20, 5, 1e-6
+#: Ridge of a Hessian in multiples of its trace.
+_RIDGE = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneObjective:
+    r"""Objective with its penalty at the scores :math:`u z + c`, as a function of (u, c).
+
+    Parameters
+    ----------
+    problem : Problem
+    rescaling : Rescaling
+    standard : ndarray of shape (n_samples,)
+        The standardised scores z, times the signs of the rescaling.
+    centre, spread : float
+        Mean and standard deviation with which they are standardised.
+    """
+
+    problem: Problem
+    rescaling: Rescaling
+    standard: np.ndarray
+    centre: float
+    spread: float
+
+    @cached_property
+    def _rows(self) -> np.ndarray | slice:
+        """Rows with weight, if others may be left out."""
+        objective, weights = self.problem.objective, self.problem.data.weights.numpy()
+        return slice(None) if weights.all() or not isinstance(objective, Stochastic) else np.flatnonzero(weights)
+
+    @cached_property
+    def _terms(self) -> Terms:
+        """The objective on these rows."""
+        objective, data, rows = self.problem.objective, self.problem.data, self._rows
+        if isinstance(rows, np.ndarray):
+            data = replace(data, X=np.empty((data.n_samples, 0))).at(rows, data.weights[rows])
+            objective = cast(BoundObjective, cast(Stochastic, objective).on(data))
+        return Terms(objective, (), data)
+
+    @cached_property
+    def _columns(self) -> np.ndarray:
+        """Derivatives of the scores in u and c; ndarray of shape (n_rows, 2)."""
+        signs = self.rescaling.signs[self._rows]
+        return np.column_stack([signs * self.standard[self._rows], signs])
+
+    def of_scores(self, u: float, c: float) -> tuple[float, float]:
+        """Factor and shift of the rescaling that gives the scores ``u z + c``."""
+        factor = u / self.spread if self.spread else 0.0
+        return factor, c - factor * self.centre
+
+    def value(self, point: np.ndarray) -> float:
+        """The objective at a point, an ndarray of shape (2,)."""
+        u, c = (float(v) for v in point)
+        at_scores = self._terms.at_scores(self._scores(u, c), np.empty(0))
+        return at_scores.loss + self.rescaling.penalty(*self.of_scores(u, c))[0]
+
+    def with_slopes(self, point: np.ndarray) -> tuple[float, np.ndarray]:
+        """The objective, and its slopes of shape (2,)."""
+        u, c = (float(v) for v in point)
+        at_scores = self._terms.at_scores(self._scores(u, c), np.empty(0))
+        slopes = at_scores.slopes(1.0, np.empty(0))[0].numpy() @ self._columns
+        penalty, per_factor, per_shift = self.rescaling.penalty(*self.of_scores(u, c))
+        return at_scores.loss + penalty, slopes + self._moves.T @ (per_factor, per_shift)
+
+    def least(self, start: np.ndarray, directions: np.ndarray, lowest: float = 0.0) -> np.ndarray:
+        """Where the objective is least on a line through a point, or in the plane, with u of at least ``lowest``.
+
+        Parameters
+        ----------
+        start : ndarray of shape (2,)
+        directions : ndarray of shape (n_directions, 2)
+            Directions that lead to the other points; only the first one may change u, by one.
+        lowest : float
+
+        Returns
+        -------
+        point : ndarray of shape (2,)
+        """
+        if not len(directions):
+            return start
+        found = self._by_newton(start, directions, lowest) if self.is_smooth else None
+        if found is not None:
+            return found
+
+        def along(steps: np.ndarray) -> tuple[float, np.ndarray]:
+            value, slopes = self.with_slopes(start + steps @ directions)
+            return value, directions @ slopes
+
+        bounds: list[tuple[float | None, None]] = [(None, None)] * len(directions)
+        if directions[:, 0].any():
+            bounds[0] = (lowest - start[0], None)
+        at_start = np.zeros(len(directions))
+        best = minimize(along, at_start, jac=True, method="L-BFGS-B", bounds=bounds, options=_PRECISELY)
+        return start + best.x @ directions
+
+    @cached_property
+    def is_smooth(self) -> bool:
+        """Whether the objective is a mean of smooth convex losses, with their second derivatives."""
+        objective = self.problem.objective
+        return isinstance(objective, RowLosses) and objective.row_loss.is_smooth_and_convex
+
+    def _by_newton(self, start: np.ndarray, directions: np.ndarray, lowest: float) -> np.ndarray | None:
+        """Newton's method; None where it does not settle, or the bound on u keeps it from the optimum of the plane."""
+        point, (value, slopes) = start, self.with_slopes(start)
+        for _ in range(_STEPS):
+            curvature = directions @ self._curvature(point) @ directions.T
+            curvature[np.diag_indices_from(curvature)] += _RIDGE * np.trace(curvature) or 1.0
+            gradient = directions @ slopes
+            step = -np.linalg.solve(curvature, gradient) @ directions
+            longest = 1.0 if point[0] + step[0] >= lowest else (lowest - point[0]) / step[0]
+            if longest <= 0:  # at the least u, and on a line that is where the objective is least
+                return point if len(directions) == 1 else None
+            gain = -float(slopes @ step) / 2
+            if gain <= _LAST * abs(value) and longest == 1:
+                return point + step
+            for length in longest * 0.5 ** np.arange(_HALVINGS):
+                trial = point + length * step
+                there = self.with_slopes(trial)
+                if there[0] <= value - length * gain / 2:
+                    break
+            else:
+                return None
+            point, (value, slopes) = trial, there
+        return None
+
+    def on_lines(self, free: np.ndarray, lines: np.ndarray, levels: np.ndarray) -> np.ndarray:
+        """By how much the objective is about larger on lines in the plane than at its least; shape (n_lines,).
+
+        Parameters
+        ----------
+        free : ndarray of shape (2,)
+            Where the objective is least, around which it is taken as quadratic.
+        lines : ndarray of shape (n_lines, 2)
+        levels : ndarray of shape (n_lines,)
+            The points of a line are those with ``line @ point == level``.
+        """
+        inverse = np.linalg.pinv(self._curvature(free), hermitian=True)
+        squares = np.maximum(((lines @ inverse) * lines).sum(axis=1), np.finfo(float).tiny)
+        return (levels - lines @ free) ** 2 / (2 * squares)
+
+    def _curvature(self, point: np.ndarray) -> np.ndarray:
+        """Hessian of the objective at a point; ndarray of shape (2, 2)."""
+        by_row = self._terms.objective.curvature(self._scores(*point.tolist())).numpy()
+        return (self._columns * by_row[:, None]).T @ self._columns + self._moves.T @ self._of_penalty @ self._moves
+
+    @cached_property
+    def _of_penalty(self) -> np.ndarray:
+        """Hessian in factor and shift of the penalty, whose slopes are linear; ndarray of shape (2, 2)."""
+        at_zero = np.array(self.rescaling.penalty(0.0, 0.0)[1:])
+        return np.array([self.rescaling.penalty(*unit)[1:] - at_zero for unit in np.eye(2)])
+
+    @cached_property
+    def _moves(self) -> np.ndarray:
+        """Derivatives of factor and shift, the rows, in u and c; ndarray of shape (2, 2)."""
+        factor = 1 / self.spread if self.spread else 0.0
+        return np.array([[factor, 0.0], [-factor * self.centre, 1.0]])
+
+    def _scores(self, u: float, c: float) -> torch.Tensor:
+        return torch.from_numpy(self._columns @ (u, c))
