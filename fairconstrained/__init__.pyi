@@ -1,5 +1,6 @@
 # Modules by attribute: all but `torch`, which "import *" would put in the place of PyTorch.
 from . import callbacks as callbacks
+from . import cells as cells
 from . import certification as certification
 from . import command_line as command_line
 from . import constraints as constraints
