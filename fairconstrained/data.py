@@ -340,8 +340,9 @@ class FairData:
         first = place = np.arange(self.n_samples)
         if units is not None:
             _, first, place = np.unique(units, return_index=True, return_inverse=True)
-        shuffled = np.random.default_rng(0).random(first.size)
-        order = np.lexsort((shuffled, self.y.numpy()[first], self.codes[first]))
+        shuffled = np.argsort(np.random.default_rng(0).random(first.size))
+        numbers = first[shuffled]
+        order = shuffled[np.lexsort((self.y.numpy()[numbers], self.codes[numbers]))]
         folds = np.empty(first.size, dtype=int)
         folds[order] = np.arange(first.size) % n_folds
         return folds[place]

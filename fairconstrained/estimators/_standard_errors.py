@@ -63,15 +63,15 @@ def standard_errors(
 
 def _standard_error(constraint: Any, data: FairData, scores: np.ndarray, units: np.ndarray | None) -> float:
     rng, value = np.random.default_rng(0), constraint.metric(scores)
-    place = np.arange(data.n_samples) if units is None else np.unique(units, return_inverse=True)[1]
     rows, sides = _with_both_decisions(constraint, data, scores)
-    own, drawn = sides == 0, data.at(rows)
+    place = rows if units is None else np.unique(units, return_inverse=True)[1][rows]
+    own, drawn, given = sides == 0, data.at(rows), data.weights[rows]
     at = scores[rows] if own.all() else np.where(own, scores[rows], constraint.decision_threshold + sides)
     squares = np.empty(min(_MOST_DRAWS, max(_LEAST_DRAWS, _DRAWN_ROWS // data.n_samples)))
     for draw in range(squares.size):
-        factors = rng.standard_exponential(data.n_samples)[place[rows]]
+        factors = rng.standard_exponential(data.n_samples)[place]
         factors[~own] = rng.standard_gamma(_ADDED, rows.size - data.n_samples)
-        weights = data.weights[rows] * torch.from_numpy(factors)
+        weights = given * torch.from_numpy(factors)
         reweighted = replace(drawn, weights=weights / weights.sum())
         squares[draw] = (constraint.on(reweighted).metric(at) - value) ** 2
     known = squares[~np.isnan(squares)]
@@ -93,9 +93,11 @@ def _with_both_decisions(
     rows, threshold = np.arange(data.n_samples), constraint.decision_threshold
     if threshold is None:
         return rows, np.zeros(rows.size)
-    keys = [data.codes, data.y.numpy() > 0, *([] if data.strata is None else [data.strata.codes])]
-    _, first, cells = np.unique(np.stack(keys), axis=1, return_index=True, return_inverse=True)
-    shares = np.bincount(cells.ravel(), scores > threshold) / np.bincount(cells.ravel())
+    keys = 2 * data.codes + (data.y.numpy() > 0)
+    if data.strata is not None:
+        keys = keys * (data.strata.codes.max() + 1) + data.strata.codes
+    _, first, cells = np.unique(keys, return_index=True, return_inverse=True)
+    shares = np.bincount(cells, scores > threshold) / np.bincount(cells)
     alike = first[(shares == 0) | (shares == 1)]
     drawn = np.concatenate([rows, alike, alike])
     sides = np.concatenate([np.zeros(rows.size), np.ones(alike.size), -np.ones(alike.size)])
