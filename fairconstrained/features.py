@@ -283,7 +283,11 @@ def _with_arrays(matrix: Any, data: np.ndarray, indices: np.ndarray, indptr: np.
 
 
 def _squared(block: Any) -> Any:
-    return block.multiply(block) if sp.issparse(block) else block**2
+    if not sp.issparse(block):
+        return block**2
+    if not block.has_canonical_format:  # numbers at the same place are to be added first
+        return block.multiply(block)
+    return _with_arrays(sp.csr_array(block.shape, dtype=block.dtype), block.data**2, block.indices, block.indptr)
 
 
 def _gram(block: Any) -> np.ndarray:

@@ -41,6 +41,11 @@ def test_products_are_those_of_a_float64_copy(layout, numbers):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-9)
 
 
+def test_numbers_at_the_same_place_of_a_sparse_row_are_added_before_they_are_squared():
+    X = sp.csr_array(([1.0, 2.0, 3.0], [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    np.testing.assert_array_equal(features.squares(X, np.ones(2)), [9.0, 9.0])
+
+
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
 def test_blocks_are_the_rows_in_turn_without_a_copy(layout):

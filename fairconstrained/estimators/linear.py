@@ -134,13 +134,13 @@ class FairClassifierMixin(ClassifierMixin):
     __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
-        check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         if kind != "binary":
+            check_classification_targets(y)
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
         self.classes_, codes = np.unique(y, return_inverse=True)
         present = codes if sample_weight is None else codes[sample_weight > 0]
-        if np.unique(present).size < 2:
+        if np.count_nonzero(np.bincount(present)) < 2:
             raise ValueError(
                 f"y has one class only ({shortened(self.classes_[present[:1]])}, counting rows of positive weight); a "
                 "classifier needs two classes."

@@ -141,7 +141,7 @@ class LinearModel(OutputModel, LinearMoments):
         own = self.n_copies > 1 and data.n_groups > 1
         parts = data.slices if own else (slice(0, data.n_samples),)
         weights = data.weights.numpy()
-        mean, square = (sums_by_group(data.X, sums, weights, parts) for sums in (sums_of_products, squares))
+        mean, square = sums_by_group(data.X, _sums_and_squares, weights, parts).transpose(1, 0, 2)
         total = np.array([[weights[rows].sum()] for rows in parts])
         mean, square = (np.repeat(sums / total, self.n_copies // len(sums), axis=0) for sums in (mean, square))
         centre = mean if self.fit_intercept else np.zeros_like(mean)
@@ -195,12 +195,12 @@ class LinearModel(OutputModel, LinearMoments):
         width = self.n_features
         table = np.zeros((self.n_copies, width + self.fit_intercept, self.n_copies, width + self.fit_intercept))
         parts = self._parts(data)
-        for copy, gram in enumerate(sums_by_group(data.X, weighted_gram, weights, parts)):
-            table[copy, :width, copy, :width] = gram
-        if self.fit_intercept:
-            for copy, sums in enumerate(sums_by_group(data.X, sums_of_products, weights, parts)):
-                own = table[copy, :, copy]
-                own[width, :width] = own[:width, width] = sums
+        function = _gram_and_sums if self.fit_intercept else weighted_gram
+        for copy, sums in enumerate(sums_by_group(data.X, function, weights, parts)):
+            own = table[copy, :, copy]
+            own[: len(sums), :width] = sums
+            if self.fit_intercept:
+                own[:width, width] = sums[width]
                 own[width, width] = weights[parts[copy]].sum()
         return table.reshape(self.n_params, self.n_params)
 
@@ -347,6 +347,16 @@ def _sums_at(X: Any, *columns: Any, table: np.ndarray, function: Callable[..., A
     scores += table[n_features:].sum(axis=0)
     values, slopes = function(scores, *columns)
     return np.vstack([values, sums_of_products(X, slopes), *([slopes.sum(axis=0)] * (len(table) - n_features))])
+
+
+def _sums_and_squares(X: Any, weights: np.ndarray) -> np.ndarray:
+    """Weighted sums of the features and of their squares; ndarray of shape (2, n_features)."""
+    return np.stack([sums_of_products(X, weights), squares(X, weights)])
+
+
+def _gram_and_sums(X: Any, weights: np.ndarray) -> np.ndarray:
+    """`weighted_gram`, and the weighted sums of the features below; ndarray of shape (n_features + 1, n_features)."""
+    return np.vstack([weighted_gram(X, weights), sums_of_products(X, weights)])
 
 
 def _dense_sums(X: Any, columns: Any) -> np.ndarray:

@@ -103,7 +103,8 @@ def joined_columns(parts: Sequence[Described], part: str) -> tuple[np.dtype, dic
     if not sum(other.n_rows for other in parts):
         raise ValueError(f"no {part} has any rows.")
     dtype = np.result_type(*(other.dtype for other in parts))
-    return dtype, {name: _joined([other.columns[name] for other in parts if other.n_rows]) for name in first.columns}
+    present = [other for other in parts if other.n_rows]
+    return dtype, {name: _joined(name, [other.columns[name] for other in present]) for name in first.columns}
 
 
 def _frame(name: str, values: Any) -> pd.DataFrame:
@@ -112,10 +113,10 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
     return as_table(values) if name == "sensitive_features" else pd.DataFrame(np.asarray(values))
 
 
-def _joined(frames: list[pd.DataFrame]) -> Any:
-    """One column as an array, several as a DataFrame."""
+def _joined(name: str, frames: list[pd.DataFrame]) -> Any:
+    """One column as an array, several as a DataFrame; so are groups, as an array of strings takes long to encode."""
     whole = pd.concat(frames, ignore_index=True)
-    return whole.iloc[:, 0].to_numpy() if whole.shape[1] == 1 else whole
+    return whole.iloc[:, 0].to_numpy() if whole.shape[1] == 1 and name != "sensitive_features" else whole
 
 
 def _listed(part: Described) -> str:
