@@ -28,6 +28,7 @@ __all__ = [
     "group_sums",
     "kept",
     "map_rows",
+    "narrowed",
     "product",
     "products_by_code",
     "products_by_group",
@@ -64,6 +65,20 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
     for start in range(0, max(X.shape[0], 1), size):
         rows = slice(start, min(start + size, X.shape[0]))
         yield rows, rows_of(X, rows)
+
+
+def narrowed(X: Any) -> Any:
+    """Return a CSR array with places of 32 bits if they fit, so that products read less; anything else as it is.
+
+    Parameters
+    ----------
+    X : object
+        Features of any layout. The numbers of a CSR array are shared with the result, its places are not.
+    """
+    fits = sp.issparse(X) and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max
+    if not fits or X.indices.dtype == np.int32 == X.indptr.dtype:
+        return X
+    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 @singledispatch

@@ -46,6 +46,18 @@ def test_numbers_at_the_same_place_of_a_sparse_row_are_added_before_they_are_squ
     np.testing.assert_array_equal(features.squares(X, np.ones(2)), [9.0, 9.0])
 
 
+def test_places_of_64_bits_become_short_ones_where_they_fit():
+    X = sp.csr_array(np.eye(3))
+    long = sp.csr_array(X)
+    long.indices, long.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    short = features.narrowed(long)
+    assert short.indices.dtype == short.indptr.dtype == np.int32
+    assert np.shares_memory(short.data, long.data)
+    np.testing.assert_array_equal(short.toarray(), np.eye(3))
+    assert long.indices.dtype == np.int64  # that of the user stays as it is
+    assert features.narrowed(X) is X
+
+
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
 def test_blocks_are_the_rows_in_turn_without_a_copy(layout):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_consistent_length, validate_data
 
 from fairconstrained.checks.inputs import in_memory, refuse_masked
-from fairconstrained.features import NUMBERS, extremes
+from fairconstrained.features import NUMBERS, extremes, narrowed
 from fairconstrained.tables import Table
 from fairconstrained.tables.dask_table import as_rows
 
@@ -51,6 +51,7 @@ def checked_rows(
     y, sample_weight = in_memory(y), in_memory(sample_weight)
     refuse_masked(X=X, y=y, sample_weight=sample_weight)
     X, y = _validated(as_rows(X), estimator, y, options)
+    X = narrowed(X)
     check_squares(X if X.ndim == 2 else X.reshape(-1), "X", getattr(estimator, "feature_names_in_", None))
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -72,12 +72,15 @@ class _Estimated:
         Corrections that the estimates contain, by the constraint's name, see `for_all_rows`.
     optimism : dict
         Optimism of the differences by the constraint's name, where the fit makes up for it.
+    own_errors : dict
+        Standard errors of the metrics of the model of all rows, where they were computed before the estimates.
     """
 
     gaps: dict[str, NewRowGap]
     starts: tuple[Start, ...] = ()
     corrections: dict[str, float] = field(default_factory=dict)
     optimism: dict[str, np.ndarray] = field(default_factory=dict)
+    own_errors: dict[str, float] = field(default_factory=dict)
 
     def made_up_for(self, problem: Problem, most: float | None = None) -> Problem:
         """Return the problem with bounds on differences of rows not seen besides.
@@ -106,7 +109,7 @@ class _Estimated:
         """
         gaps = dict(self.gaps)
         known = [each for each in problem.constraints if not np.isnan(gaps[each.name].estimate)]
-        errors = standard_errors(known, problem.data, scores, units)
+        errors = self.own_errors or standard_errors(known, problem.data, scores, units)
         for constraint in known:
             value, gap = constraint.metric(scores), gaps[constraint.name]
             differences, own = constraint.differences(scores), self.optimism.get(constraint.name)
@@ -206,9 +209,14 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             return self._solved_for_new_rows(solver, problem, of_folds, seed)
         rng = np.random.default_rng(seed)
         if not self._makes_up_for_optimism(solver):
-            estimate = self._estimate(solver, problem, of_folds, seed)
+            here = partial(self._estimated, solver, problem, of_folds, seed)
+            estimate = self._begun(here, problem)
             result, found = self._solved_beyond_steps(solver, problem, start, rng)
-            return result, replace(estimate(), optimism=found)
+            errors: dict[str, float] = {}
+            if estimate is not here:  # another process may still be busy with it
+                scores = problem.scores(result.model_state)
+                errors = standard_errors(problem.constraints, problem.data, scores, self._fold_units(problem))
+            return result, replace(estimate(), optimism=found, own_errors=errors)
         estimated = self._estimated(solver, problem, of_folds, seed)
         stricter = estimated.made_up_for(problem)
         result = self._solve_all(solver, stricter, start, rng)
@@ -230,14 +238,15 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         again = self._solve_all(solver, stricter, result.start, rng)
         return (result if again.status.is_infeasible else again), found
 
-    def _estimate(
-        self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
-    ) -> Callable[[], _Estimated]:
+    def _begun(self, estimate: Callable[[], _Estimated], problem: Problem) -> Callable[[], _Estimated]:
         """Begin with the estimates in another process, if one can lead them, and return what waits for them."""
-        estimate = partial(self._estimated, solver, problem, starts, seed)
-        is_long = self._n_folds() is not None and self._bounds_anything(problem)
+        n_folds = self._n_folds()
         # where minima are saved, they are met in the same order again
-        return beside(problem.data.X, estimate) if is_long and saved_minima() is None else estimate
+        if n_folds is None or not self._bounds_anything(problem) or saved_minima() is not None:
+            return estimate
+        if fold_obstacle(problem, n_folds, self._fold_units(problem)):
+            return estimate
+        return beside(problem.data.X, estimate)
 
     def _estimated(self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int) -> _Estimated:
         """Estimate the metrics of a problem on new rows."""

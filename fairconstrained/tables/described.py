@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _get_feature_names
 
 from fairconstrained.checks.inputs import as_table
-from fairconstrained.features import NUMBERS
+from fairconstrained.features import NUMBERS, narrowed
 from fairconstrained.tables.table import Table
 
 __all__ = ["Described", "checked_part", "joined_columns"]
@@ -61,7 +61,7 @@ def checked_part(X: Any, columns: dict[str, Any]) -> tuple[Any, Described]:
         X = check_array(
             X, accept_sparse="csr", dtype=NUMBERS, ensure_min_samples=0, ensure_all_finite=False, input_name="X"
         )
-        X = sp.csr_array(X) if sp.issparse(X) else X
+        X = narrowed(sp.csr_array(X)) if sp.issparse(X) else X
     given = {name: _frame(name, value) for name, value in columns.items() if value is not None}
     for name, frame in given.items():
         if len(frame) != X.shape[0]:

@@ -290,8 +290,10 @@ def rows_in_memory(X: Any) -> Any:
 
 
 def _unless_all(rows: np.ndarray, length: int) -> np.ndarray | None:
-    """None in place of all rows of a part, each once."""
-    return None if rows.size == length and (np.diff(rows) == 1).all() else rows
+    """None in place of all rows of a part, each once. The numbers, which may be sent, are short where they fit."""
+    if rows.size == length and (np.diff(rows) == 1).all():
+        return None
+    return rows.astype(np.int32) if length <= np.iinfo(np.int32).max else rows
 
 
 def _mapped(X: Any, *columns: Any, function: Callable[..., Any]) -> Any:
