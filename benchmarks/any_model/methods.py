@@ -23,7 +23,7 @@ UNCONSTRAINED = float("inf")
 #: Share of the training rows that boosted trees with validation rows, and OxonFair, keep apart for their bounds.
 VALIDATION_SHARE = 0.3
 #: Folds of heads, and of those on fewer training rows than `FEW_ROWS`, where models of four fifths of them are too
-#: unlike the model of all.
+#: unlike the model of all; the bounds of linear heads are then about their estimates for new rows.
 FOLDS, FOLDS_OF_FEW, FEW_ROWS = 5, 20, 20_000
 #: Weights of the group's log-odds that two regressions are searched over.
 WEIGHTS = np.linspace(-3, 3, 241)
@@ -83,7 +83,7 @@ def _trees_responses(model: Trees, split: Split) -> tuple[Response, Response]:
 
 def _bounded(notion: Notion, kappa: float, **params: Any) -> Any:
     """The package's estimator for a notion, linear in its features; without estimates, as new rows are at hand."""
-    params["new_row_folds"] = None
+    params = {"new_row_folds": None, **params}
     if notion.kind == "auc":
         return AUCFairClassifier(kappa, constraint=notion.constraint, **params)
     if notion.kind == "loss":
@@ -97,17 +97,27 @@ def head(setting: Setting) -> Iterator[Outcome]:
 
     For rates of decisions it has the fewest errors, by an exact search; for other notions the least log loss.
     """
-    return _head(setting, _bounded(setting.entry, 0.1, **_errors(setting.entry)))
+    return _head(setting, _linear(setting, **_errors(setting.entry)))
 
 
 def head_groups(setting: Setting) -> Iterator[Outcome]:
     """A head that knows the group of new rows, for comparison with methods that need it."""
-    return _head(setting, _bounded(setting.entry, 0.1, **_errors(setting.entry)), use_groups=True)
+    return _head(setting, _linear(setting, **_errors(setting.entry)), use_groups=True)
 
 
 def head_logistic(setting: Setting) -> Iterator[Outcome]:
     """A head of least log loss for rates of decisions."""
-    return _head(setting, _bounded(setting.entry, 0.1))
+    return _head(setting, _linear(setting))
+
+
+def _linear(setting: Setting, **params: Any) -> Any:
+    """A head that is linear in its features, with the promise for new rows where rows are few."""
+    few = {"promise": "new_rows", "new_row_folds": "auto"} if _has_few_rows(setting) else {}
+    return _bounded(setting.entry, 0.1, **few, **params)
+
+
+def _has_few_rows(setting: Setting) -> bool:
+    return setting.split.train.y.size < FEW_ROWS
 
 
 def _errors(notion: Notion) -> dict[str, Any]:
@@ -122,7 +132,7 @@ def head_network(setting: Setting) -> Iterator[Outcome]:
 def _head(setting: Setting, own: Any, use_groups: bool = False, warm_start: bool = True) -> Iterator[Outcome]:
     from fairconstrained.heads import FairHeadClassifier
 
-    folds = FOLDS if setting.split.train.y.size >= FEW_ROWS else FOLDS_OF_FEW
+    folds = FOLDS_OF_FEW if _has_few_rows(setting) else FOLDS
     model = FairHeadClassifier(Trees(), head=own, use_groups=use_groups, cv=folds, random_state=setting.seed)
     return _path(setting, model, setting.split, warm_start, _cross_fitted_answers(model, setting))
 
