@@ -105,7 +105,7 @@ class BoundParity(BoundSmoothed):
         """Share of every cell above every threshold; ndarray of shape (n_cells, n_thresholds)."""
         order = np.argsort(thresholds)
         # one comparison takes a fraction of the time of a search
-        n_below = np.searchsorted(thresholds[order], scores) if thresholds.size > 1 else scores > thresholds
+        n_below = scores > thresholds if thresholds.size == 1 else np.searchsorted(thresholds[order], scores)
         rates = np.empty((sum(map(len, self.blocks)), thresholds.size))
         rows_of_all = [(rows, cells.weights.numpy()) for cells in self.blocks for rows in cells.slices]
         for cell, (rows, weights) in enumerate(rows_of_all):

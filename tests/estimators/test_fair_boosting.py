@@ -347,7 +347,7 @@ def test_a_bound_out_of_reach_is_said(rows, monkeypatch):
     assert model.booster_ is None
     assert set(model.feature_importances_) == {0.0}
     # constant scores are within every bound here; without the search for them nothing is
-    monkeypatch.setattr("fairconstrained.estimators._base.best_rescaled", lambda problem, states: states[0])
+    monkeypatch.setattr("fairconstrained.estimators._base.best_rescaled", lambda problem, states, *_: states[0])
     with pytest.warns(ConvergenceWarning, match=r"loss_parity is .* Loosen kappa, raise n_estimators"):
         model = fitted(rows, 0.0, constraint="loss_parity", n_estimators=1)
     assert model.status_ == "infeasible"
