@@ -23,6 +23,8 @@ from fairconstrained.metrics import (
 INTERVAL = (0.05, 0.3)
 KAPPAS = (0.01, 0.02, 0.05, 0.1)
 LOSS_KAPPAS = (0.005, *KAPPAS)
+#: Fronts bend most between the last two bounds of several rates, and a chord would lie below them.
+ODDS_KAPPAS = (*KAPPAS[:-1], 0.07, KAPPAS[-1])
 #: Samples by which the floor of the largest of several differences is found.
 _N_SAMPLES = 100
 
@@ -153,7 +155,7 @@ def _scores(response: Response) -> np.ndarray:
 NOTIONS: dict[str, Notion] = {
     "demographic_parity": Notion("demographic parity", _rates(None), "demographic_parity", "rate"),
     "equal_opportunity": Notion("equal opportunity", _rates((1,)), "equal_opportunity", "rate"),
-    "equalized_odds": Notion("equalized odds", _rates((0, 1)), "equalized_odds", "rate", of_several=True),
+    "equalized_odds": Notion("equalized odds", _rates((0, 1)), "equalized_odds", "rate", ODDS_KAPPAS, of_several=True),
     "loss_parity": Notion("loss parity", _loss, "loss_parity", "loss", LOSS_KAPPAS),
     "statistical_parity": Notion(
         "statistical parity, 5 to 30 %",
