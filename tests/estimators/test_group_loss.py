@@ -295,6 +295,8 @@ def shifted(X, y, groups):
     return np.column_stack([X, groups]), y + signal * (groups - groups**2) + 300 * groups, groups
 
 
+# of its local optima rounding chooses one, and around one of them the objective does not settle
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter before its objective settled")
 @pytest.mark.parametrize("kind", [GroupLossRegressor, PartialParityRegressor])
 def test_means_and_losses_in_lists_are_in_units_of_the_user(numbers, kind):
     X, y, groups = shifted(*numbers)
