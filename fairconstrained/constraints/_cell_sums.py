@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from typing_extensions import override
@@ -61,7 +60,7 @@ class BoundCellSums(BoundRowFunction):
     def _sums(self, values: np.ndarray) -> np.ndarray:
         return self.data.sums(values)
 
-    @cached_property
+    @property
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
         kappa = self.kappa - self.margin
         return self.coefficients(kappa), self.limits(kappa)

@@ -24,8 +24,8 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bo
         The first one is what a solver has come to; it is returned unless another one is within the bounds and better,
         or within the bounds while it is not.
     is_stationary : bool, default=False
-        Whether no small change of the first one improves it much. Where the bounds vary smoothly, its multiples and
-        shifts are then not searched for points on the border of what is allowed.
+        Whether no small change of the first one improves it much. Where it keeps the bounds and these vary smoothly,
+        its multiples and shifts are then not searched for points on the border of what is allowed.
 
     Returns
     -------
@@ -37,10 +37,11 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bo
     first = Proposal(problem, best)
     tolerances = _tolerances(problem, first.scores)
     least = first.merit if problem.holds(first.scores) else np.inf
+    is_settled = is_stationary and np.isfinite(least) and not any(c.counts_rows for c in problem.constraints)
     with_constants = True
     for own in chain([first], (Proposal(problem, state) for state in candidates[1:])):
         plane = ScorePlane.of(own, tolerances)
-        searches = not (is_stationary and own is first and not any(c.counts_rows for c in problem.constraints))
+        searches = not (is_settled and own is first)
         others = plane.proposals(least, with_constants, searches) if plane else _retreats(own, least, tolerances)
         for proposal in chain([own], others):
             if proposal.objective >= least:
