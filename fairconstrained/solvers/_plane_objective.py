@@ -63,10 +63,9 @@ class PlaneObjective:
         return Terms(objective, (), data)
 
     @cached_property
-    def _columns(self) -> np.ndarray:
-        """Derivatives of the scores in u and c; ndarray of shape (n_rows, 2)."""
-        signs = self.rescaling.signs[self._rows]
-        return np.column_stack([signs * self.standard[self._rows], signs])
+    def _signed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Standardised scores and signs of these rows; two ndarrays of shape (n_rows,)."""
+        return self.standard[self._rows], self.rescaling.signs[self._rows]
 
     def of_scores(self, u: float, c: float) -> tuple[float, float]:
         """Factor and shift of the rescaling that gives the scores ``u z + c``."""
@@ -83,7 +82,9 @@ class PlaneObjective:
         """The objective, and its slopes of shape (2,)."""
         u, c = (float(v) for v in point)
         at_scores = self._terms.at_scores(self._scores(u, c), np.empty(0))
-        slopes = at_scores.slopes(1.0, np.empty(0))[0].numpy() @ self._columns
+        standard, signs = self._signed
+        by_row = signs * at_scores.slopes(1.0, np.empty(0))[0].numpy()
+        slopes = np.array([by_row @ standard, by_row.sum()])
         penalty, per_factor, per_shift = self.rescaling.penalty(*self.of_scores(u, c))
         return at_scores.loss + penalty, slopes + self._moves.T @ (per_factor, per_shift)
 
@@ -166,7 +167,10 @@ class PlaneObjective:
     def _curvature(self, point: np.ndarray) -> np.ndarray:
         """Hessian of the objective at a point; ndarray of shape (2, 2)."""
         by_row = self._terms.objective.curvature(self._scores(*point.tolist())).numpy()
-        return (self._columns * by_row[:, None]).T @ self._columns + self._moves.T @ self._of_penalty @ self._moves
+        standard, _ = self._signed
+        mixed = by_row @ standard
+        of_loss = np.array([[(by_row * standard) @ standard, mixed], [mixed, by_row.sum()]])
+        return of_loss + self._moves.T @ self._of_penalty @ self._moves
 
     @cached_property
     def _of_penalty(self) -> np.ndarray:
@@ -181,4 +185,5 @@ class PlaneObjective:
         return np.array([[factor, 0.0], [-factor * self.centre, 1.0]])
 
     def _scores(self, u: float, c: float) -> torch.Tensor:
-        return torch.from_numpy(self._columns @ (u, c))
+        standard, signs = self._signed
+        return torch.from_numpy(signs * (u * standard + c))
