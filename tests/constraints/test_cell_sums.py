@@ -53,6 +53,14 @@ def test_the_blur_has_the_units_of_the_scores(data, scores, smooth):
     assert blurred(smooth, 0.3 + 1e-16 * (scores > 0), weights, 0.1) is smooth
 
 
+def test_a_margin_counts_after_values_without_one(kind, data, scores):
+    """Refining keeps the sums of the rows that are known, and computes the limits anew."""
+    bound, losses = constraint_of(kind).bind(data), expit(scores)
+    before = bound.of_losses(losses, NOTHING)
+    tightened = bound.refined(scores, blur=0.1, margin=0.01)
+    assert (tightened.of_losses(losses, NOTHING) - before > 1e-4).any()
+
+
 def test_a_wide_blur_reaches_all_rows_and_no_more(data, scores):
     weights = data.weights.numpy()
     wide, wider = (within_reach(PositiveRate(), scores, weights, blur) for blur in (20.0, 40.0))
