@@ -1,4 +1,4 @@
-"""Means over splits, and whether another method's front is beyond that of the head."""
+"""Means over splits, and whether points of other methods are beyond a front of ours."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from benchmarks._runner import Row
 from benchmarks.any_model.data import TRAINING_SHARE
 from benchmarks.any_model.notions import NOTIONS, floor
 
-#: Method whose front is compared with all others, and with those that need the group of new rows.
+#: Methods whose fronts others are compared with: the head, for those that need the group of new rows the one that
+#: knows it, and boosted trees that follow the bound themselves.
 HEAD = "head"
 HEAD_WITH_GROUPS = "head_groups"
 NEED_GROUPS = ("threshold_optimizer", "oxonfair_groups")
+BOOSTING = "boosting"
 #: Trees without a bound, where the fronts end.
 WITHOUT_BOUND = "trees"
 POINT = ["data", "notion", "method", "kappa"]
@@ -129,28 +131,38 @@ def _corner(front: pd.DataFrame, measure: str, gap: float) -> Corner:
     return Corner((kappas[left], kappas[right]), (gap - gaps[left]) / width, (heights[right] - heights[left]) / width)
 
 
-def compare(results: pd.DataFrame) -> pd.DataFrame:
-    """Compare every point of every method with the head's front at the same mean gap on new rows.
-
-    Methods that need the group of new rows are compared with the head that knows it, where there is one. The front ends
-    at the trees without a bound.
+def compare(results: pd.DataFrame, ours: str = HEAD, ours_with_groups: str = HEAD_WITH_GROUPS) -> pd.DataFrame:
+    """Compare every point of every method with the front of one of ours at the same mean gap on new rows.
 
     ``difference`` is the mean over the splits that both have of the other method's performance minus that of the front,
     which is interpolated between its means; differences of gaps within a split count by the front's slope. The other
     method ``dominates`` where this exceeds half the width of its 95 % interval; with one split that is unknown.
+
+    Parameters
+    ----------
+    results : DataFrame
+    ours : str
+        Method with the front, which ends at the trees without a bound.
+    ours_with_groups : str
+        Method that takes its place where the other one needs the group of new rows, and where there are results of it.
+
+    Returns
+    -------
+    compared : DataFrame
+        A line for every point.
     """
     lines: list[Row] = []
     for (data, notion), part in results.groupby(["data", "notion"], sort=False):
         measure = NOTIONS[str(notion)].performance
-        heads = {name: part[part.method == name] for name in (HEAD, HEAD_WITH_GROUPS)}
+        fronts = {name: part[part.method == name] for name in (ours, ours_with_groups)}
         unbounded = part[part.method == WITHOUT_BOUND]
-        for (method, kappa), rows in part[~part.method.isin(list(heads))].groupby(["method", "kappa"], sort=False):
-            knows = method in NEED_GROUPS and not heads[HEAD_WITH_GROUPS].empty
-            against = HEAD_WITH_GROUPS if knows else HEAD
-            head = pd.concat([heads[against], unbounded])
-            seeds = sorted(set(rows.seed) & set(heads[against].seed))
+        for (method, kappa), rows in part[~part.method.isin(list(fronts))].groupby(["method", "kappa"], sort=False):
+            knows = method in NEED_GROUPS and not fronts[ours_with_groups].empty
+            against = ours_with_groups if knows else ours
+            front = pd.concat([fronts[against], unbounded])
+            seeds = sorted(set(rows.seed) & set(fronts[against].seed))
             if seeds and np.isfinite(kappa) and rows[measure].notna().all():
-                line = beyond_front(rows[rows.seed.isin(seeds)], head[head.seed.isin(seeds)], measure)
+                line = beyond_front(rows[rows.seed.isin(seeds)], front[front.seed.isin(seeds)], measure)
                 names = {"data": data, "notion": notion, "method": method, "against": against, "kappa": kappa}
                 lines.append(names | line)
     columns = ["data", "notion", "method", "against", "kappa", "splits", "gap", "difference", "half_width", "dominates"]

@@ -23,8 +23,8 @@ from fairconstrained.metrics import (
 INTERVAL = (0.05, 0.3)
 KAPPAS = (0.01, 0.02, 0.05, 0.1)
 LOSS_KAPPAS = (0.005, *KAPPAS)
-#: Fronts bend most between the last two bounds of several rates, and a chord would lie below them.
-ODDS_KAPPAS = (*KAPPAS[:-1], 0.07, KAPPAS[-1])
+#: Fronts of several rates bend most between these bounds, and a chord would lie below them.
+ODDS_KAPPAS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1)
 #: Samples by which the floor of the largest of several differences is found.
 _N_SAMPLES = 100
 

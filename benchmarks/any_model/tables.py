@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import pandas as pd
 
-from benchmarks.any_model.fronts import compare, points, shares_kept
+from benchmarks.any_model.fronts import BOOSTING, WITHOUT_BOUND, compare, points, shares_kept
 from benchmarks.any_model.targets import targets
+
+#: Methods of other packages that grow boosted trees under a bound, and need no group of new rows.
+OTHER_TREES = ("exponentiated_gradient", "fairgbm")
 
 
 def write_tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the tables by the last part of their file's name."""
-    table = points(results)
-    compared = compare(results)
-    return {
-        "fronts": table,
-        "compared": compared,
-        "wins": wins(compared),
-        "kept": kept(table),
+    of_trees = results.method.isin([BOOSTING, WITHOUT_BOUND, *OTHER_TREES])
+    tables = {
+        "fronts": points(results),
+        "compared": compare(results),
+        "boosting": compare(results[of_trees], BOOSTING),
         "seconds": seconds(results),
-        "targets": targets(results, compared, table),
     }
+    tables |= {"wins": wins(tables["compared"]), "kept": kept(tables["fronts"])}
+    return tables | {"targets": targets(results, tables)}
 
 
 def wins(compared: pd.DataFrame) -> pd.DataFrame:

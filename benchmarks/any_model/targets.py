@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,10 +57,18 @@ AIMS = (
 )
 
 
-def targets(results: pd.DataFrame, compared: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """One line for every aim: in words, measured, and met or not; aims without results are "not run"."""
+def targets(results: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One line for every aim: in words, measured, and met or not; aims without results are "not run".
+
+    Parameters
+    ----------
+    results : DataFrame
+    tables : mapping
+        Tables of points ("fronts"), and of comparisons with the head ("compared") and with fair boosting ("boosting").
+    """
     lines = [_of_aim(aim, results) for aim in AIMS]
-    lines += [_dominated(compared), _kept(table)]
+    lines += [_dominated(tables["compared"], "the head"), _dominated(tables["boosting"], "fair boosting")]
+    lines += [_kept(tables["fronts"])]
     return pd.DataFrame(lines)
 
 
@@ -82,9 +90,9 @@ def _of_aim(aim: Aim, results: pd.DataFrame) -> Row:
     return {"target": aim.text, "measured": text, "met": "yes" if aim.least <= value <= aim.most else "no"}
 
 
-def _dominated(compared: pd.DataFrame) -> Row:
+def _dominated(compared: pd.DataFrame, ours: str) -> Row:
     peers = compared[compared.method.isin(list(PEERS)) & compared.dominates.notna()]
-    target = "no point of a peer is beyond the head's front by more than its interval"
+    target = f"no point of another package is beyond the front of {ours} by more than its interval"
     if peers.empty:
         return {"target": target, "measured": "not run", "met": ""}
     beyond = peers[peers.dominates.astype(bool)]
