@@ -25,6 +25,10 @@ WIDE, NARROW = (1.0, 0.4, 0.15, 0.1), (0.15, 0.1)
 _ITERATIONS, _TOLERANCE = 40, 1e-4
 #: Violation of the smooth bounds up to which a program has come to its end.
 _KEPT = 1e-3
+#: Objective, as a share of that of scores of zero, from which on scores are of no use.
+_USELESS = 0.995
+#: How often the last program is repeated with tighter bounds, where those that are counted are exceeded.
+_TIGHTENED = 2
 
 
 class Sharpened(NamedTuple):
@@ -34,7 +38,8 @@ class Sharpened(NamedTuple):
     ----------
     params : ndarray of shape (n_params,)
     objective : float
-        What the last program has come to; infinite where it has not kept its bounds.
+        What the last program has come to; infinite where it has not kept its bounds, or has come to scores that are
+        hardly better than zero.
     n_evaluations : int
         Passes over the rows.
     """
@@ -69,25 +74,38 @@ def sharpened(problem: Problem, params: np.ndarray, widths: Sequence[float] = WI
     Nocedal, Wright (2006), Numerical Optimization, chapter 18: sequential quadratic programming, here that of SciPy.
     Horowitz, A smoothed maximum score estimator for the binary response model, Econometrica 60(3), 1992: equation 2.
     """
-    root = np.linalg.cholesky(parameter_hessian(problem, problem.scores(params)))
-    moved, n_evaluations, objective = root.T @ params, 0, np.inf
-    for width in widths:
-        program = _Program.of(problem, root, moved, width, is_last=width == widths[-1])
-        moved, objective = program.solved(moved)
+    span = _Span.of(problem, np.linalg.cholesky(parameter_hessian(problem, problem.scores(params))))
+    moved, n_evaluations, objective = span.root.T @ params, 0, np.inf
+    margins = np.zeros(len(problem.constraints))
+    for number in range(len(widths) + _TIGHTENED):
+        is_last = number >= len(widths) - 1
+        if number >= len(widths):
+            measured = problem.measured(span.features @ moved)
+            if measured.excess <= 0:
+                break
+            margins += np.maximum(measured.violations, 0.0)
+        width = widths[min(number, len(widths) - 1)]
+        program = _Program(span.smooth(moved, width, margins, is_exact=is_last), span)
+        there, reached = program.solved(moved)
         n_evaluations += program.n_evaluations
-    return Sharpened(solve_triangular(root, moved, lower=True, trans="T"), objective, n_evaluations)
+        if number >= len(widths) and not np.isfinite(reached):
+            break
+        moved, objective = there, reached
+    nothing = np.zeros_like(params)
+    if objective >= _USELESS * problem.objective_at(nothing, problem.scores(nothing)):
+        objective = np.inf
+    return Sharpened(span.params(moved), objective, n_evaluations)
 
 
-@dataclass(eq=False)
-class _Program:
-    """Program of one width, in coordinates in which the Hessian of the objective is about 1.
+@dataclass(frozen=True, eq=False)
+class _Span:
+    """Coordinates in which the Hessian of the objective is about 1.
 
     Attributes
     ----------
     problem : Problem
-        With smooth bounds.
     root : ndarray of shape (n_params, n_params)
-        Lower triangular; the parameters are ``root.T ** -1`` times the coordinates.
+        Lower triangular; the coordinates are ``root.T`` times the parameters.
     features : ndarray of shape (n_samples, n_params)
         The scores are these times the coordinates.
     """
@@ -95,19 +113,40 @@ class _Program:
     problem: Problem
     root: np.ndarray
     features: np.ndarray
-    n_evaluations: int = 0
-    _last: tuple[bytes, tuple[np.ndarray, np.ndarray]] | None = None
 
     @classmethod
-    def of(cls, problem: Problem, root: np.ndarray, moved: np.ndarray, width: float, is_last: bool) -> _Program:
-        """Make the bounds smooth at the scores of some coordinates; the last of the programs is exact there."""
+    def of(cls, problem: Problem, root: np.ndarray) -> _Span:
+        """Compute the features."""
         model, data = cast(LinearModel, problem.model), problem.data
         columns = solve_triangular(root, np.eye(len(root)), lower=True, trans="T")
-        features = np.column_stack([model.training_scores(column, data) for column in columns.T])
-        smooth = tuple(c.refined(features @ moved, blur=width, margin=0.0) for c in problem.constraints)
-        if not is_last:
-            smooth = tuple(c.uncorrected() for c in smooth)
-        return cls(replace(problem, constraints=smooth), root, features)
+        return cls(problem, root, np.column_stack([model.training_scores(column, data) for column in columns.T]))
+
+    def params(self, moved: np.ndarray) -> np.ndarray:
+        """Parameters at some coordinates."""
+        return solve_triangular(self.root, moved, lower=True, trans="T")
+
+    def smooth(self, moved: np.ndarray, width: float, margins: np.ndarray, is_exact: bool) -> Problem:
+        """The problem with smooth bounds, which are exact at the given coordinates or nowhere."""
+        scores, pairs = self.features @ moved, zip(self.problem.constraints, margins.tolist(), strict=True)
+        smooth = [c.refined(scores, blur=width, margin=margin) for c, margin in pairs]
+        return replace(self.problem, constraints=tuple(smooth if is_exact else (c.uncorrected() for c in smooth)))
+
+
+@dataclass(eq=False)
+class _Program:
+    """Program with smooth bounds.
+
+    Attributes
+    ----------
+    problem : Problem
+    span : _Span
+    n_evaluations : int
+    """
+
+    problem: Problem
+    span: _Span
+    n_evaluations: int = 0
+    _last: tuple[bytes, tuple[np.ndarray, np.ndarray]] | None = None
 
     def solved(self, moved: np.ndarray) -> tuple[np.ndarray, float]:
         """The coordinates to which the program leads from others, and the objective there."""
@@ -133,12 +172,12 @@ class _Program:
         return self._last[1]
 
     def _evaluated(self, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        terms = self.problem.at_scores(torch.from_numpy(self.features @ moved), np.empty(0))
+        features, root = self.span.features, self.span.root
+        terms = self.problem.at_scores(torch.from_numpy(features @ moved), np.empty(0))
         n_components = terms.constraints.size
         slopes = [terms.slopes(1.0, np.zeros(n_components))[0].numpy()]
         slopes += [slope.numpy() for slope, _ in terms.component_slopes(np.arange(n_components))]
-        gradients = np.stack(slopes) @ self.features
-        params = solve_triangular(self.root, moved, lower=True, trans="T")
-        penalty, gradient = cast(LinearModel, self.problem.model).penalty(params)
-        gradients[0] += solve_triangular(self.root, gradient, lower=True)
+        gradients = np.stack(slopes) @ features
+        penalty, gradient = cast(LinearModel, self.problem.model).penalty(self.span.params(moved))
+        gradients[0] += solve_triangular(root, gradient, lower=True)
         return np.append(terms.loss + penalty, terms.constraints), gradients

@@ -132,6 +132,8 @@ class CrossFitted(Solver):
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)
             counts = {"n_iter": n_iter, "n_evaluations": n_evaluations}
             recorder.add(**counts, objective=objective, **measured.values, excess=measured.excess)
+            if found.status is Status.INFEASIBLE_STATIONARY:
+                break  # more bounds will not be kept either
             if measured.excess <= 0 and not found.status.is_infeasible:
                 origin = None if known is None or known.start is None else known.start.model_state
                 known = _Known(span.models, self.n_folds, None if near is None else replace(near, previous=origin))
@@ -177,11 +179,17 @@ class CrossFitted(Solver):
         if not SpanSearch.obstacle(reduced):
             return SpanSearch().solve(reduced, start, rng), True
         results: list[tuple[SolverResult, bool]] = []
+        goals: list[float] = []  # of attempts that have one
         for attempt in self._attempts(reduced, free, start, rng):
             results.append(attempt.settled(reduced))
+            goals += [] if attempt.goal is None else [attempt.goal]
             if attempt.is_last and any(one.status in _SETTLED for one, _ in results):
                 break
-        found, is_completed = min(results, key=lambda pair: _rank(pair[0]))
+        found, is_completed = min(results, key=lambda pair: (pair[0].status.is_infeasible, pair[0].objective))
+        if found.status.is_infeasible and goals and min(goals) == np.inf:
+            found = replace(found, status=Status.INFEASIBLE_STATIONARY)
+        if found.status is Status.MAX_ITER and any(one.status in _SETTLED for one, _ in results):
+            found = replace(found, status=Status.COMPLETED)  # it is better than one that has settled
         return replace(found, n_evaluations=sum(one.n_evaluations for one, _ in results)), is_completed
 
     def _attempts(
@@ -210,14 +218,14 @@ class _Attempt(NamedTuple):
     Attributes
     ----------
     found : SolverResult
-    goal : float
-        The objective within bounds on smooth decisions; minus infinity where none is known.
+    goal : float or None
+        The objective within bounds on smooth decisions, infinite where there is none; None where it is not known.
     is_last : bool
         Whether it is the last attempt if it settles: a method that took many steps may have missed a better optimum.
     """
 
     found: SolverResult
-    goal: float = -np.inf
+    goal: float | None = None
     is_last: bool = True
 
     def settled(self, problem: Problem) -> tuple[SolverResult, bool]:
@@ -228,14 +236,10 @@ class _Attempt(NamedTuple):
         if self.found.status in _SETTLED:
             return self.found, False
         result = _completed(problem, self.found)
-        reached = np.isfinite(self.goal) and result.objective <= self.goal + _SHORTFALL * abs(self.goal)
-        settles = result.status is Status.MAX_ITER and reached
+        goal = np.inf if self.goal is None else self.goal
+        reached = np.isfinite(goal) and result.objective <= goal + _SHORTFALL * abs(goal)
+        settles = reached and problem.holds(problem.scores(result.model_state))
         return (replace(result, status=Status.COMPLETED) if settles else result), True
-
-
-def _rank(found: SolverResult) -> tuple[bool, bool, float]:
-    """The smaller, the better the result."""
-    return found.status not in _SETTLED, found.status.is_infeasible, found.objective
 
 
 def _completed(problem: Problem, found: SolverResult) -> SolverResult:
