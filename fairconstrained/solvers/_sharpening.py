@@ -91,9 +91,6 @@ def sharpened(problem: Problem, params: np.ndarray, widths: Sequence[float] = WI
         if number >= len(widths) and not np.isfinite(reached):
             break
         moved, objective = there, reached
-    nothing = np.zeros_like(params)
-    if objective >= _USELESS * problem.objective_at(nothing, problem.scores(nothing)):
-        objective = np.inf
     return Sharpened(span.params(moved), objective, n_evaluations)
 
 
@@ -108,18 +105,24 @@ class _Span:
         Lower triangular; the coordinates are ``root.T`` times the parameters.
     features : ndarray of shape (n_samples, n_params)
         The scores are these times the coordinates.
+    useless : float
+        Objective from which on scores are of no use.
     """
 
     problem: Problem
     root: np.ndarray
     features: np.ndarray
+    useless: float
 
     @classmethod
     def of(cls, problem: Problem, root: np.ndarray) -> _Span:
         """Compute the features."""
         model, data = cast(LinearModel, problem.model), problem.data
         columns = solve_triangular(root, np.eye(len(root)), lower=True, trans="T")
-        return cls(problem, root, np.column_stack([model.training_scores(column, data) for column in columns.T]))
+        features = np.column_stack([model.training_scores(column, data) for column in columns.T])
+        return cls(
+            problem, root, features, _USELESS * problem.objective_at(np.zeros(len(root)), np.zeros(len(features)))
+        )
 
     def params(self, moved: np.ndarray) -> np.ndarray:
         """Parameters at some coordinates."""
@@ -149,7 +152,10 @@ class _Program:
     _last: tuple[bytes, tuple[np.ndarray, np.ndarray]] | None = None
 
     def solved(self, moved: np.ndarray) -> tuple[np.ndarray, float]:
-        """The coordinates to which the program leads from others, and the objective there."""
+        """The coordinates to which the program leads from others, and the objective there; see `Sharpened.objective`.
+
+        It stays where it begins if it leads to useless scores.
+        """
         bounds = {"type": "ineq", "fun": lambda u: -self._at(u)[0][1:], "jac": lambda u: -self._at(u)[1][1:]}
         found = minimize(
             lambda u: self._at(u)[0][0],
@@ -159,8 +165,10 @@ class _Program:
             constraints=[bounds],
             options={"maxiter": _ITERATIONS, "ftol": _TOLERANCE},
         )
-        end = found.x if np.isfinite(found.x).all() else moved
+        end = found.x if np.isfinite(found.x).all() else np.zeros_like(moved)
         objective, *components = self._at(end)[0]
+        if not objective < self.span.useless:
+            return moved, np.inf
         return end, float(objective) if largest_violation(np.array(components)) <= _KEPT else np.inf
 
     def _at(self, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -189,7 +189,7 @@ class _Program(NamedTuple):
         Raises
         ------
         RuntimeError
-            If that takes too many iterations.
+            If that takes too many iterations, or rounding leaves no finite solution.
         """
         root = np.linalg.cholesky(self.hessian)
         shift = solve_triangular(root, self.gradient, lower=True)
@@ -201,6 +201,8 @@ class _Program(NamedTuple):
             target[-1] = 1.0
             weights, _ = nnls(sides, target)
             residual = target - sides @ weights
+            if not residual[-1] > np.finfo(float).tiny:
+                raise RuntimeError("the program is too far from what any step keeps")
             y, multipliers = -residual[: y.size] / residual[-1], weights / residual[-1]
         return solve_triangular(root, y - shift, lower=True, trans="T"), multipliers
 
