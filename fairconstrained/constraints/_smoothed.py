@@ -61,6 +61,10 @@ class BoundSmoothed(BoundConstraint, FullBatch):
     def with_logistic_slopes(self) -> Self:
         return replace(self, surrogate=SURROGATES["logistic"].with_width(1.0), fixed_width=True)
 
+    @override
+    def uncorrected(self) -> Self:
+        return replace(self, correction=torch.zeros_like(self.correction))
+
     @abstractmethod
     def _correction_at(self, scores: np.ndarray) -> Tensor:
         """Return the exact rates or gaps minus the smooth ones."""

@@ -202,6 +202,10 @@ class BoundConstraint(Exact):
         """
         return self
 
+    def uncorrected(self) -> Self:
+        """Return the constraint with the values of its surrogate, not corrected to those that are counted."""
+        return self
+
     def stricter(self) -> Self | None:
         """A constraint that implies this one and has fewer local optima, to begin with; None where there is none."""
         return None

@@ -13,7 +13,7 @@ from fairconstrained.models import Coordinates, LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.views import RowLosses
 
-__all__ = ["NewtonCoordinates", "has_cheap_hessian", "has_convex_hessian", "hessian", "hessian_at"]
+__all__ = ["NewtonCoordinates", "has_cheap_hessian", "has_convex_hessian", "hessian", "hessian_at", "parameter_hessian"]
 
 #: Parameters, and multiply-adds of the Hessian, up to which it is worth its price.
 _MOST, _WORK = 600, 2e10
@@ -21,6 +21,8 @@ _MOST, _WORK = 600, 2e10
 _RIDGE, _LEAST = 1e-4, 1e-9
 #: Ridge of any Hessian in multiples of its trace, beyond what rounding may make negative.
 _ROUNDING = 1e-12
+#: Ridge of a Hessian in the parameters themselves, relative to its mean diagonal.
+_PARAMETER_RIDGE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,3 +104,13 @@ def hessian(problem: Problem, by_row: np.ndarray) -> np.ndarray:
     parts = pulls**2 @ table.diagonal()
     scaled[np.diag_indices_from(scaled)] += np.where(parts > 0, _RIDGE * scaled.diagonal() + _LEAST * parts, 1.0)
     return scaled
+
+
+def parameter_hessian(problem: Problem, scores: np.ndarray) -> np.ndarray:
+    """Hessian of the objective with its penalty in the parameters, with a small ridge; shape (n_params, n_params)."""
+    model = problem.model
+    assert isinstance(model, LinearModel)
+    table = model.curvature(problem.data, problem.objective.curvature(torch.from_numpy(scores)).numpy())
+    diagonal = table.diagonal() + model.penalty(np.ones(model.n_params))[1]
+    table[np.diag_indices(model.n_params)] = diagonal + _PARAMETER_RIDGE * diagonal.mean()
+    return table

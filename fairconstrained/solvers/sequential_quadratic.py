@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from fairconstrained.solvers._augmented.iterates import Iterate
 from fairconstrained.solvers._augmented.warm_start import predicted, start_after
 from fairconstrained.solvers._base import SolverResult, named_multipliers
 from fairconstrained.solvers._directions import gradients_of_components
-from fairconstrained.solvers._newton_coordinates import has_convex_hessian
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian, parameter_hessian
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver, ended
 from fairconstrained.solvers.method import Incumbent, Method
@@ -52,8 +52,6 @@ _TIGHTENED = 2
 _ABOVE, _MEMORY = 1.2, 0.7
 #: Fraction of the objective that an optimum leaves to be gained at most, by its multipliers and its room in the bounds.
 _ROOM = 0.01
-#: Ridge of the Hessian relative to its mean diagonal.
-_RIDGE = 1e-9
 #: Rows from which on the steps follow one optimum.
 _MANY_ROWS = 2_000
 #: Change of the objective, as a fraction, up to which its Hessian serves again.
@@ -191,7 +189,7 @@ class _Program(NamedTuple):
         Raises
         ------
         RuntimeError
-            If that takes too many iterations.
+            If that takes too many iterations, or rounding leaves no finite solution.
         """
         root = np.linalg.cholesky(self.hessian)
         shift = solve_triangular(root, self.gradient, lower=True)
@@ -203,6 +201,8 @@ class _Program(NamedTuple):
             target[-1] = 1.0
             weights, _ = nnls(sides, target)
             residual = target - sides @ weights
+            if not residual[-1] > np.finfo(float).tiny:
+                raise RuntimeError("the program is too far from what any step keeps")
             y, multipliers = -residual[: y.size] / residual[-1], weights / residual[-1]
         return solve_triangular(root, y - shift, lower=True, trans="T"), multipliers
 
@@ -212,15 +212,6 @@ class _Program(NamedTuple):
         return float(
             weight * (largest_violation(self.values) - largest_violation(self.values + self.slopes @ step)) - change
         )
-
-
-def _hessian(problem: Problem, scores: np.ndarray) -> np.ndarray:
-    """Hessian of the objective with its penalty at some scores; ndarray of shape (n_params, n_params)."""
-    model = cast(LinearModel, problem.model)
-    hessian = model.curvature(problem.data, problem.objective.curvature(torch.from_numpy(scores)).numpy())
-    diagonal = hessian.diagonal() + model.penalty(np.ones(model.n_params))[1]
-    hessian[np.diag_indices(model.n_params)] = diagonal + _RIDGE * diagonal.mean()
-    return hessian
 
 
 class _Steps(Method):
@@ -287,7 +278,7 @@ class _Steps(Method):
         terms, value = self._near.at_scores(torch.from_numpy(scores), np.empty(0)), self._point.objective
         rows = np.sort(np.argsort(-terms.constraints, kind="stable")[:_MOST_COMPONENTS])
         if self._hessian is None or abs(value - self._bent_at) > _BENT * abs(value):
-            self._hessian, self._bent_at = _hessian(problem, scores), value
+            self._hessian, self._bent_at = parameter_hessian(problem, scores), value
         program = _Program.at(self._near, self._point, terms, self._hessian, rows)
         try:
             step, multipliers = program.solved()

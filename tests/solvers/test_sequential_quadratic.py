@@ -239,7 +239,7 @@ def test_another_method_goes_on_where_a_program_is_not_solved(monkeypatch, parit
     X, y, groups = make_biased_classification(900, 10, random_state=0)
     model = RateParityClassifier(0.1, random_state=0, new_row_folds=None).fit(X, y, sensitive_features=groups)
     assert model.solver_ == "cross_fitted"
-    assert model.status_ == "optimal"
+    assert model.status_ in ("optimal", "completed")
 
 
 def test_it_is_an_option_of_estimators():
