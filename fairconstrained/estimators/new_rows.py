@@ -210,10 +210,13 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         rng = np.random.default_rng(seed)
         if not self._makes_up_for_optimism(solver):
             here = partial(self._estimated, solver, problem, of_folds, seed)
-            estimate = self._begun(here, problem)
+            tells_folds = self._may_tell_folds(solver, problem)
+            estimate = here if tells_folds else self._begun(here, problem)
             result, found = self._solved_beyond_steps(solver, problem, start, rng)
             errors: dict[str, float] = {}
-            if estimate is not here:  # another process may still be busy with it
+            if tells_folds:
+                estimate = partial(here, states=solver.without_folds(problem, result))
+            elif estimate is not here:  # another process may still be busy with it
                 scores = problem.scores(result.model_state)
                 errors = standard_errors(problem.constraints, problem.data, scores, self._fold_units(problem))
             return result, replace(estimate(), optimism=found, own_errors=errors)
@@ -248,18 +251,44 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             return estimate
         return beside(problem.data.X, estimate)
 
-    def _estimated(self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int) -> _Estimated:
-        """Estimate the metrics of a problem on new rows."""
-        n_folds = self._n_folds()
+    def _may_tell_folds(self, solver: Solver, problem: Problem) -> bool:
+        """Whether the solver may tell the models without a fold of its own, so that no other fits are needed."""
+        own_folds = self.new_row_folds == "auto" and self._fold_units(problem) is None
+        return own_folds and self._bounds_anything(problem) and solver.tells_folds(problem)
+
+    def _estimated(
+        self,
+        solver: Solver,
+        problem: Problem,
+        starts: Sequence[Start | None],
+        seed: int,
+        states: Sequence[Any] | None = None,
+    ) -> _Estimated:
+        """Estimate the metrics of a problem on new rows, by ``states`` of the model without one fold after the other.
+
+        None are those of fits to the other rows.
+        """
+        n_folds = self._n_folds() if states is None else len(states)
         if n_folds is None or not self._bounds_anything(problem):
             return _Estimated({})
         units = self._fold_units(problem)
         if obstacle := fold_obstacle(problem, n_folds, units):
             return _Estimated({c.name: NewRowGap(np.nan, np.nan, obstacle) for c in problem.constraints})
         silent = replace(solver, verbose=0)
-        bar = tqdm(total=n_folds, desc="estimate for new rows", unit=" folds", leave=False, disable=self.verbose != 1)
+        bar = tqdm(
+            total=n_folds,
+            desc="estimate for new rows",
+            unit=" folds",
+            leave=False,
+            disable=self.verbose != 1 or states is not None,
+        )
+
+        known = iter(states or ())
 
         def fit(part: Problem, start: Start | None) -> tuple[Any, Start]:
+            if states is not None:
+                state = next(known)
+                return state, Start(state)
             result = self._solve_part(silent, part, start, np.random.default_rng(seed))
             bar.update()
             return result.model_state, result.start or Start(result.model_state)
