@@ -79,6 +79,8 @@ class BoundThresholdParity(BoundParity):
         Whether `values` lead back from where no rank that counts is at one of two rates, see `with_restoring_slopes`.
     """
 
+    _of_data: ClassVar[tuple[str, ...]] = (*BoundParity._of_data, "_pairs", "_ends", "_per_length")
+
     threshold: float = 0.0
     has_restoring_slopes: bool = False
 
@@ -110,7 +112,7 @@ class BoundThresholdParity(BoundParity):
         """Largest gap in every column of rates, of shape (n_cells, n_columns), with the ranks that count by target."""
         gaps = [
             gaps_by_threshold(np.where(np.isnan(own.length), np.nan, block.T), own, self.normalize)
-            for block, own in zip(np.split(rates, len(self.blocks)), intervals, strict=True)
+            for block, own in zip(rates.reshape(len(self.blocks), -1, rates.shape[1]), intervals, strict=True)
         ]
         return np.max(gaps, axis=0)
 

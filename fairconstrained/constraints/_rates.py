@@ -34,6 +34,7 @@ class BoundParity(BoundSmoothed):
     """
 
     counts_rows: ClassVar[bool] = True
+    _of_data: ClassVar[tuple[str, ...]] = ("blocks", "_cell_sizes")
 
     intervals: PercentileIntervals
     normalize: bool
@@ -93,9 +94,9 @@ class BoundParity(BoundSmoothed):
 
     @override
     def _correction_at(self, scores: np.ndarray) -> Tensor:
-        thresholds = self._thresholds(scores)
-        smooth = self._smooth_rates(torch.from_numpy(scores), thresholds)
-        return torch.from_numpy(self.exact_rates(scores, thresholds.numpy())) - smooth
+        thresholds = self._thresholds(scores).numpy()
+        smooth = [self.surrogate.rates_at(scores, thresholds, cells).means for cells in self.blocks]
+        return torch.from_numpy(self.exact_rates(scores, thresholds) - np.concatenate(smooth))
 
     @abstractmethod
     def _thresholds(self, scores: np.ndarray) -> Tensor:

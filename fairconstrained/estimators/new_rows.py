@@ -253,8 +253,8 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
     def _may_tell_folds(self, solver: Solver, problem: Problem) -> bool:
         """Whether the solver may tell the models without a fold of its own, so that no other fits are needed."""
-        own_folds = self.new_row_folds == "auto" and self._fold_units(problem) is None
-        return own_folds and self._bounds_anything(problem) and solver.tells_folds(problem)
+        is_free = self.new_row_folds == "auto" and self._n_folds() is not None and self._fold_units(problem) is None
+        return is_free and self._bounds_anything(problem) and solver.tells_folds(problem)
 
     def _estimated(
         self,

@@ -209,7 +209,7 @@ class Solver(ABC):
         ----------
         problem : Problem
         result : SolverResult
-            What `solve` has found for the problem.
+            Result of `solve` for the problem.
 
         Returns
         -------

@@ -7,7 +7,6 @@ from typing import NamedTuple, Self, cast
 
 import numpy as np
 import torch
-from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from fairconstrained.models import LinearModel
@@ -73,18 +72,18 @@ class QuadraticProgram(NamedTuple):
         RuntimeError
             If that takes too many iterations.
         """
-        root = np.linalg.cholesky(self.hessian)
-        shift = solve_triangular(root, self.gradient, lower=True)
+        inverse = np.linalg.inv(np.linalg.cholesky(self.hessian))
+        shift = inverse @ self.gradient
         y, multipliers = np.zeros_like(shift), np.zeros_like(self.values)
         if self.values.size:
-            reduced = solve_triangular(root, self.slopes.T, lower=True)
+            reduced = inverse @ self.slopes.T
             sides = np.vstack([-reduced, np.full(self.values.size, ELASTIC**-0.5), self.values - shift @ reduced])
             target = np.zeros(len(sides))
             target[-1] = 1.0
             weights, _ = nnls(sides, target)
             residual = target - sides @ weights
             y, multipliers = -residual[: y.size] / residual[-1], weights / residual[-1]
-        return solve_triangular(root, y - shift, lower=True, trans="T"), multipliers
+        return inverse.T @ (y - shift), multipliers
 
     def gain(self, step: np.ndarray, weight: float) -> float:
         """By how much the step makes the merit function smaller, with that weight of the violation."""

@@ -170,8 +170,8 @@ class CrossFitted(Solver):
         r"""Implement `Solver.without_folds`, with the models of the folds and a step of the few numbers b.
 
         With the step :math:`p` of the quadratic program of `SequentialQuadratic` at b, and that of the problem without
-        a fold :math:`p_{-k}`, which is zero where b is its solution, the numbers without the fold are
-        :math:`b + p_{-k} - p`.
+        a fold :math:`p_{-k}`, the numbers without the fold are :math:`b + p_{-k} - p`, as p would be zero at the exact
+        solution.
         """
         known = None if result.start is None else result.start.solver_state
         if not isinstance(known, _Known) or result.status.is_infeasible:
@@ -186,13 +186,17 @@ class CrossFitted(Solver):
                 next(islice(span.problems(problem), int(known.bounds_both), None)), b, SequentialQuadratic.blur
             )
 
-        of_all, found = step(span, problem), []
-        for fold in range(self.n_folds):
+        def without(fold: int) -> np.ndarray:
             seen = np.flatnonzero(folds != fold)
             part = span.without(fold, seen)
             rest = problem.on(problem.data.part(seen)) if known.bounds_both else problem
-            found.append(part.lift(b + step(part, rest) - of_all))
-        return found
+            return part.lift(b + step(part, rest) - of_all)
+
+        try:
+            of_all = step(span, problem)
+            return [without(fold) for fold in range(self.n_folds)]
+        except RuntimeError:  # a program is not solved
+            return None
 
     def _on_all_rows(self, problem: Problem) -> Solver:
         """The solver where nothing is chosen on rows that the models have not seen."""

@@ -81,8 +81,8 @@ class CrossFittedSpan:
         so that the penalty of b is that of w.
     models : CrossFittedModels
     by_fold : list of list of ndarray
-        The same combinations of the models without a fold as ``columns`` are of those of all rows, for one fold after
-        the other.
+        Parameters of the models without a fold in place of those of all rows in ``columns``, for one fold after the
+        other.
 
     References
     ----------

@@ -18,7 +18,9 @@ from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import (
     AugmentedLagrangian,
     SequentialQuadratic,
+    _quadratic_program,
     best_rescaled,
+    cross_fitted,
     make_solver,
     sequential_quadratic,
 )
@@ -185,7 +187,7 @@ def test_the_same_problem_has_the_same_solution(parity):
 
 def test_of_many_components_the_largest_are_looked_at(parity):
     problem = parity(DemographicParity, 0.1, (200, 200, 210, 210, 220, 230))
-    assert len(problem.component_names) > sequential_quadratic._MOST_COMPONENTS
+    assert len(problem.component_names) > _quadratic_program._MOST_COMPONENTS
     found = solved(problem)
     assert found.status == "optimal"
     assert found.constraint_values["demographic_parity"] <= 0.1 + problem.constraints[0].granularity
@@ -234,12 +236,23 @@ def test_another_method_goes_on_where_a_program_is_not_solved(monkeypatch, parit
     def fail(*args, **kwargs):
         raise RuntimeError("Maximum number of iterations reached.")
 
-    monkeypatch.setattr(sequential_quadratic, "nnls", fail)
+    monkeypatch.setattr(_quadratic_program, "nnls", fail)
     assert solved(parity(DemographicParity, 0.3)).status in ("max_iter", "infeasible")
     X, y, groups = make_biased_classification(900, 10, random_state=0)
-    model = RateParityClassifier(0.1, random_state=0, new_row_folds=None).fit(X, y, sensitive_features=groups)
+    model = RateParityClassifier(0.1, random_state=0).fit(X, y, sensitive_features=groups)
     assert model.solver_ == "cross_fitted"
     assert model.status_ == "optimal"
+
+
+@pytest.mark.usefixtures("new_row_estimates")
+def test_other_fits_tell_the_estimate_where_a_program_is_not_solved(monkeypatch):
+    def fail(*args, **kwargs):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr(cross_fitted, "newton_step", fail)
+    X, y, groups = make_biased_classification(900, 10, random_state=0)
+    model = RateParityClassifier(0.1, random_state=0).fit(X, y, sensitive_features=groups)
+    assert model.new_row_gaps_["demographic_parity"].how == "2-fold cross-fitting"
 
 
 def test_it_is_an_option_of_estimators():
