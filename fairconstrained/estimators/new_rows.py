@@ -214,9 +214,11 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             estimate = here if tells_folds else self._begun(here, problem)
             result, found = self._solved_beyond_steps(solver, problem, start, rng)
             errors: dict[str, float] = {}
-            if tells_folds:
-                estimate = partial(here, states=solver.without_folds(problem, result))
-            elif estimate is not here:  # another process may still be busy with it
+            if estimate is here:
+                begin = None if of_folds else solver.start_of_parts(problem, result)
+                states = solver.without_folds(problem, result) if tells_folds else None
+                estimate = partial(here, states=states, begin=begin)
+            else:  # another process may still be busy with it
                 scores = problem.scores(result.model_state)
                 errors = standard_errors(problem.constraints, problem.data, scores, self._fold_units(problem))
             return result, replace(estimate(), optimism=found, own_errors=errors)
@@ -263,10 +265,11 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         starts: Sequence[Start | None],
         seed: int,
         states: Sequence[Any] | None = None,
+        begin: Start | None = None,
     ) -> _Estimated:
         """Estimate the metrics of a problem on new rows, by ``states`` of the model without one fold after the other.
 
-        None are those of fits to the other rows.
+        None are those of fits to the other rows, which begin at ``begin`` where they have no start of their own.
         """
         n_folds = self._n_folds() if states is None else len(states)
         if n_folds is None or not self._bounds_anything(problem):
@@ -289,7 +292,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             if states is not None:
                 state = next(known)
                 return state, Start(state)
-            result = self._solve_part(silent, part, start, np.random.default_rng(seed))
+            result = self._solve_part(silent, part, start or begin, np.random.default_rng(seed))
             bar.update()
             return result.model_state, result.start or Start(result.model_state)
 

@@ -198,6 +198,13 @@ class Solver(ABC):
         SolverResult
         """
 
+    def start_of_parts(self, problem: Problem, result: SolverResult) -> Start | None:
+        """Start of fits to a part of the rows, near to the result for all rows.
+
+        None where a fit that begins there would know the other rows, as different starts lead to different models.
+        """
+        return None
+
     def tells_folds(self, problem: Problem) -> bool:
         """Whether `without_folds` may have states for a result of the problem."""
         return False
