@@ -213,6 +213,8 @@ class CrossFitted(Solver):
         complete.
         """
         if not SpanSearch.obstacle(reduced):
+            # the unconstrained model in the span is that of all problems, whatever else these bound
+            start = None if start is None else replace(start, fingerprint=None)
             return SpanSearch().solve(reduced, start, rng), True
         results: list[SolverResult] = []
         is_completed = False
