@@ -26,7 +26,8 @@ from fairconstrained.solvers.resuming import saved_minima
 
 __all__ = ["NewRowGap", "TellsNewRows"]
 
-#: Folds that "auto" stands for, by promise. Two take about as long as the fit; five have more rows to fit on.
+#: Folds that "auto" stands for, by promise, where a solver has none of its own. Two take about as long as the fit; five
+#: have more rows to fit on.
 _FOLDS = {"training": 2, "new_rows": 5}
 #: Folds of the steps by which linear scores find their optimism, which cost little.
 _STEP_FOLDS = 20
@@ -141,9 +142,9 @@ class BoundsNewRows:
         takes several fits of each fold: of linear scores these are fits without bounds, and a search in few directions
         follows.
     new_row_folds : int, "auto" or None, default="auto"
-        Folds of the rows for ``new_row_gaps_``. "auto": 2, which takes about as long as the fit, or 5 with
-        ``promise="new_rows"``. None: no estimate, no optimism that is made up for, and no advice in ``hints_``, as all
-        take further fits.
+        Folds of the rows for ``new_row_gaps_``. "auto": the five of the solver "cross_fitted" under smooth losses, which
+        take a step each in place of a fit; elsewhere 2, or 5 with ``promise="new_rows"``. None: no estimate, no optimism
+        that is made up for, and no advice in ``hints_``, as all take further fits.
     """
 
     promise: str = parameter("training", [StrOptions({"training", "new_rows"})])
