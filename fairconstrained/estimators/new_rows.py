@@ -142,9 +142,9 @@ class BoundsNewRows:
         takes several fits of each fold: of linear scores these are fits without bounds, and a search in few directions
         follows.
     new_row_folds : int, "auto" or None, default="auto"
-        Folds of the rows for ``new_row_gaps_``. "auto": the five of the solver "cross_fitted" under smooth losses, which
-        take a step each in place of a fit; elsewhere 2, or 5 with ``promise="new_rows"``. None: no estimate, no optimism
-        that is made up for, and no advice in ``hints_``, as all take further fits.
+        Folds of the rows for ``new_row_gaps_``. "auto": the five of the solver "cross_fitted" with a smooth objective,
+        which take a step each in place of a fit; elsewhere 2, or 5 with ``promise="new_rows"``. None: no estimate, no
+        optimism that is made up for, and no advice in ``hints_``, as all take further fits.
     """
 
     promise: str = parameter("training", [StrOptions({"training", "new_rows"})])
