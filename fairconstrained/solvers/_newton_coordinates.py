@@ -58,6 +58,14 @@ class NewtonCoordinates(Coordinates):
     def pull(self, gradient: np.ndarray) -> np.ndarray:
         return solve_triangular(self.root, self.scaled.pull(gradient), lower=True, check_finite=False)
 
+    def pull_of_each(self, n_params: int) -> np.ndarray:
+        """`pull` of every unit vector, in columns; ndarray of shape (n_params, n_params)."""
+        return solve_triangular(self.root, _pulls(self.scaled, n_params), lower=True, check_finite=False)
+
+
+def _pulls(scaled: Coordinates, n_params: int) -> np.ndarray:
+    return np.column_stack([scaled.pull(unit) for unit in np.eye(n_params)])
+
 
 def has_cheap_hessian(problem: Problem) -> bool:
     """Whether scores are linear, without a domain, and a Hessian is worth its price."""
@@ -99,7 +107,7 @@ def hessian(problem: Problem, by_row: np.ndarray) -> np.ndarray:
     assert isinstance(model, LinearModel)
     table = model.curvature(problem.data, by_row)
     table[np.diag_indices_from(table)] += model.penalty(np.ones(model.n_params))[1]
-    pulls = np.column_stack([problem.penalised_coordinates.pull(unit) for unit in np.eye(model.n_params)])
+    pulls = _pulls(problem.penalised_coordinates, model.n_params)
     scaled = pulls @ table @ pulls.T
     parts = pulls**2 @ table.diagonal()
     scaled[np.diag_indices_from(scaled)] += np.where(parts > 0, _RIDGE * scaled.diagonal() + _LEAST * parts, 1.0)

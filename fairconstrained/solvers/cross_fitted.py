@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ from typing_extensions import override
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
+from fairconstrained.solvers._quadratic_program import newton_step
 from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._sharpening import NARROW, WIDE, sharpened
 from fairconstrained.solvers._shifting import best_shifted
@@ -114,7 +117,7 @@ class CrossFitted(Solver):
         n_evaluations = 0 if known else span.models.n_evaluations
         if span.needs_no_move(problem):
             found = on_all_rows.solve(problem, None, random_state, callback)
-            known = _Known(span.models, self.n_folds, None)  # for smaller bounds
+            known = _Known(span.models, self.n_folds, None, span.free)  # for smaller bounds
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
         recorder = Recorder(callback, self.verbose)
@@ -124,9 +127,10 @@ class CrossFitted(Solver):
             near = None if found.start is None else replace(found.start, previous=None)
             share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
             n_evaluations += int(np.ceil(found.n_evaluations * share))
-            params = span.lift(found.model_state)
+            params, solved = span.lift(found.model_state), reduced
             if not is_completed and problem.holds(problem.scores(params)):
-                found = _completed(span.tighter(problem, reduced, found.model_state), found)
+                solved = span.tighter(problem, reduced, found.model_state)
+                found = _completed(solved, found)
                 params = span.lift(found.model_state)
             scores = problem.scores(params)
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)
@@ -136,7 +140,8 @@ class CrossFitted(Solver):
                 break  # more bounds will not be kept either
             if measured.excess <= 0 and not found.status.is_infeasible:
                 origin = None if known is None or known.start is None else known.start.model_state
-                known = _Known(span.models, self.n_folds, None if near is None else replace(near, previous=origin))
+                near = None if near is None else replace(near, previous=origin)
+                known = _Known(span.models, self.n_folds, near, found.model_state, solved is not span.problem)
                 return replace(
                     found,
                     model_state=params,
@@ -163,6 +168,43 @@ class CrossFitted(Solver):
             history=(*recorder.records, *map(later, found.history)),
         )
 
+    @override
+    def tells_folds(self, problem: Problem) -> bool:
+        return has_convex_hessian(problem)
+
+    @override
+    def without_folds(self, problem: Problem, result: SolverResult) -> list[np.ndarray] | None:
+        r"""Implement `Solver.without_folds`, with the models of the folds and a step of the few numbers b.
+
+        With the step :math:`p` of the quadratic program of `SequentialQuadratic` at b, and that of the problem without
+        a fold :math:`p_{-k}`, the numbers without the fold are :math:`b + p_{-k} - p`, as p would be zero at the exact
+        solution.
+        """
+        known = None if result.start is None else result.start.solver_state
+        if not isinstance(known, _Known) or result.status.is_infeasible:
+            return None
+        b, folds = known.reduced, problem.data.folds(self.n_folds)
+        span = CrossFittedSpan.of(problem, folds, np.random.default_rng(0), known.models)
+        if SequentialQuadratic.obstacle(span.problem) or not has_convex_hessian(span.problem):
+            return None
+
+        def step(span: CrossFittedSpan, problem: Problem) -> np.ndarray:
+            return newton_step(
+                next(islice(span.problems(problem), int(known.bounds_both), None)), b, SequentialQuadratic.blur
+            )
+
+        def without(fold: int) -> np.ndarray:
+            seen = np.flatnonzero(folds != fold)
+            part = span.without(fold, seen)
+            rest = problem.on(problem.data.part(seen)) if known.bounds_both else problem
+            return part.lift(b + step(part, rest) - of_all)
+
+        try:
+            of_all = step(span, problem)
+            return [without(fold) for fold in range(self.n_folds)]
+        except RuntimeError:  # a program is not solved
+            return None
+
     def _on_all_rows(self, problem: Problem) -> Solver:
         """The solver where nothing is chosen on rows that the models have not seen."""
         solver = AugmentedLagrangian if Span.obstacle(problem) else Span
@@ -177,6 +219,8 @@ class CrossFitted(Solver):
         `_completed` where that is needed to settle it; also returns whether nothing is left to complete.
         """
         if not SpanSearch.obstacle(reduced):
+            # the unconstrained model in the span is that of all problems, whatever else these bound
+            start = None if start is None else replace(start, fingerprint=None)
             return SpanSearch().solve(reduced, start, rng), True
         results: list[tuple[SolverResult, bool]] = []
         goals: list[float] = []  # of attempts that have one
@@ -261,8 +305,14 @@ def _may_vanish(constraint: BoundConstraint) -> bool:
 
 
 class _Known(NamedTuple):
-    """Models of a span, the number of its folds, and where the solution in it ended."""
+    """Models of a span, the number of its folds, and where the solution in it ended.
+
+    ``reduced`` are the few numbers of the result, of the problem with bounds on the training rows as well if
+    ``bounds_both``.
+    """
 
     models: CrossFittedModels
     n_folds: int
     start: Start | None
+    reduced: np.ndarray
+    bounds_both: bool = False
