@@ -76,6 +76,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "partial_fairness": (*_PARITY, "estimators/baselines.py", "solvers/published"),
     "rate_parity": (*_RATES, "estimators/fair_ranker.py", "solvers/published"),
     "report_speed": ("reporting", "certification/resampling.py", "metrics"),
+    "small_data": ("estimators", *_PARITY, *_AUC, *_RATES),
     "speed": _RATES,
     "training_loop": ("torch", "constraints"),
     "trial": ("estimators", "constraints", "checks", *_LINEAR),

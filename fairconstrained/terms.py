@@ -160,7 +160,9 @@ class Terms:
         values, violations = {}, []
         for c in self.constraints:
             values[c.name] = c.metric(scores)
-            violations.append(c.excess(values[c.name]) if c.bounds_metric else c.exact(scores))
+            known = c.bounds_metric and not np.isnan(values[c.name])
+            # a metric that does not exist counts as the worst there is
+            violations.append(c.excess(values[c.name]) if known else c.exact(scores))
         excess = max((v - c.granularity for v, c in zip(violations, self.constraints, strict=True)), default=-np.inf)
         return Measured(values, np.array(violations), float(excess))
 

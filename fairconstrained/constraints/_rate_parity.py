@@ -18,7 +18,7 @@ from fairconstrained.constraints._rates import BoundParity, BoundSplitParity
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.constraints.offsets import group_offsets, shared_offset
 from fairconstrained.data import FairData
-from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics.ranks import gaps_by_threshold
 from fairconstrained.views import Pull
 
@@ -79,6 +79,8 @@ class BoundThresholdParity(BoundParity):
         Whether `values` lead back from where no rank that counts is at one of two rates, see `with_restoring_slopes`.
     """
 
+    _of_data: ClassVar[tuple[str, ...]] = (*BoundParity._of_data, "_pairs", "_ends", "_per_length")
+
     threshold: float = 0.0
     has_restoring_slopes: bool = False
 
@@ -110,7 +112,7 @@ class BoundThresholdParity(BoundParity):
         """Largest gap in every column of rates, of shape (n_cells, n_columns), with the ranks that count by target."""
         gaps = [
             gaps_by_threshold(np.where(np.isnan(own.length), np.nan, block.T), own, self.normalize)
-            for block, own in zip(np.split(rates, len(self.blocks)), intervals, strict=True)
+            for block, own in zip(rates.reshape(len(self.blocks), -1, rates.shape[1]), intervals, strict=True)
         ]
         return np.max(gaps, axis=0)
 
@@ -208,6 +210,14 @@ class BoundRateParity(BoundThresholdParity, BoundSplitParity):
     @override
     def metrics(self, scores: np.ndarray) -> np.ndarray:
         return self._largest_gaps(self.exact_rates_of(scores, self.threshold), [self.intervals] * len(self.blocks))
+
+    @override
+    def metrics_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        above = (scores > self.threshold).astype(float)
+        cells = [rows for block in self.blocks for rows in block.slices]
+        rates = np.stack([weights[:, rows] @ above[rows] / weights[:, rows].sum(axis=1) for rows in cells])
+        rates[rates > 1 - RANK_TOLERANCE] = 1.0
+        return self._largest_gaps(rates, [self.intervals] * len(self.blocks))
 
     def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
         """Eqs. 21, 50 and 56, every ordered pair as ``<= 0``; with restoring slopes, more where they are violated."""

@@ -34,6 +34,7 @@ class BoundParity(BoundSmoothed):
     """
 
     counts_rows: ClassVar[bool] = True
+    _of_data: ClassVar[tuple[str, ...]] = ("blocks", "_cell_sizes")
 
     intervals: PercentileIntervals
     normalize: bool
@@ -93,9 +94,9 @@ class BoundParity(BoundSmoothed):
 
     @override
     def _correction_at(self, scores: np.ndarray) -> Tensor:
-        thresholds = self._thresholds(scores)
-        smooth = self._smooth_rates(torch.from_numpy(scores), thresholds)
-        return torch.from_numpy(self.exact_rates(scores, thresholds.numpy())) - smooth
+        thresholds = self._thresholds(scores).numpy()
+        smooth = [self.surrogate.rates_at(scores, thresholds, cells).means for cells in self.blocks]
+        return torch.from_numpy(self.exact_rates(scores, thresholds) - np.concatenate(smooth))
 
     @abstractmethod
     def _thresholds(self, scores: np.ndarray) -> Tensor:
@@ -103,9 +104,10 @@ class BoundParity(BoundSmoothed):
 
     def exact_rates(self, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Share of every cell above every threshold; ndarray of shape (n_cells, n_thresholds)."""
+        if thresholds.size == 1:  # a comparison takes a fraction of the time of a search
+            return self.exact_rates_of(scores[None], float(thresholds[0]))
         order = np.argsort(thresholds)
-        # one comparison takes a fraction of the time of a search
-        n_below = scores > thresholds if thresholds.size == 1 else np.searchsorted(thresholds[order], scores)
+        n_below = np.searchsorted(thresholds[order], scores)
         rates = np.empty((sum(map(len, self.blocks)), thresholds.size))
         rows_of_all = [(rows, cells.weights.numpy()) for cells in self.blocks for rows in cells.slices]
         for cell, (rows, weights) in enumerate(rows_of_all):

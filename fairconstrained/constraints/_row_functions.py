@@ -146,6 +146,10 @@ class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
         smooth_components = refined.of_losses(refined._smooth_values(scores), np.zeros(self.n_aux))
         return refined._changed(correction=refined._exact_components(scores) - smooth_components)
 
+    @override
+    def uncorrected(self) -> Self:
+        return self._changed(correction=0.0)
+
     def _changed(self, **fields: Any) -> Self:
         """Return it with other fields, none of which change the rows or what is computed once for them."""
         changed = object.__new__(type(self))  # `replace` would forget what is known of the rows

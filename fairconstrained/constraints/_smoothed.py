@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -36,6 +36,9 @@ class BoundSmoothed(BoundConstraint, FullBatch):
         the smooth ones.
     """
 
+    #: Cached properties that depend on neither the surrogate nor the margin nor the correction.
+    _of_data: ClassVar[tuple[str, ...]] = ()
+
     data: FairData
     kappa: float
     name: str
@@ -54,12 +57,22 @@ class BoundSmoothed(BoundConstraint, FullBatch):
         surrogate = self.surrogate
         if not self.fixed_width:
             surrogate = blurred(surrogate, scores, self.data.weights.numpy(), blur)
-        refined = replace(self, surrogate=surrogate, margin=margin)
-        return replace(refined, correction=refined._correction_at(scores))
+        refined = self._changed(surrogate=surrogate, margin=margin)
+        return refined._changed(correction=refined._correction_at(scores))
+
+    def _changed(self, **fields: Any) -> Self:
+        """Return the bound with other fields, of which the cached properties named in `_of_data` do not depend."""
+        changed = replace(self, **fields)
+        changed.__dict__.update({name: self.__dict__[name] for name in self._of_data if name in self.__dict__})
+        return changed
 
     @override
     def with_logistic_slopes(self) -> Self:
         return replace(self, surrogate=SURROGATES["logistic"].with_width(1.0), fixed_width=True)
+
+    @override
+    def uncorrected(self) -> Self:
+        return replace(self, correction=torch.zeros_like(self.correction))
 
     @abstractmethod
     def _correction_at(self, scores: np.ndarray) -> Tensor:

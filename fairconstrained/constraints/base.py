@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 
 from fairconstrained.checks.messages import is_number
 from fairconstrained.constraints._resolution import CellSizes, check_sizes, resolution
@@ -202,6 +203,10 @@ class BoundConstraint(Exact):
         """
         return self
 
+    def uncorrected(self) -> Self:
+        """Return the constraint with the values of its surrogate, not corrected to those that are counted."""
+        return self
+
     def stricter(self) -> Self | None:
         """A constraint that implies this one and has fewer local optima, to begin with; None where there is none."""
         return None
@@ -272,6 +277,23 @@ class BoundConstraint(Exact):
         values : ndarray of shape (n_models,)
         """
         return np.array([self.metric(of_one) for of_one in scores])
+
+    def metrics_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The metric of the rows with other weights, for constraints that work on other rows.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        weights : ndarray of shape (n_draws, n_samples)
+            Each sums to one.
+
+        Returns
+        -------
+        values : ndarray of shape (n_draws,)
+        """
+        others: Any = self
+        data = (replace(self.data, weights=torch.from_numpy(own)) for own in weights)
+        return np.array([others.on(each).metric(scores) for each in data])
 
     def price(self, multipliers: Mapping[str, float] | None) -> float:
         """Return the fall of the least objective per unit of kappa, to first order.

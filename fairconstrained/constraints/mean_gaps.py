@@ -198,6 +198,11 @@ class BoundMeanGaps(BoundRowFunction):
         return self._changed(levels=np.maximum(means, self._least_unit))
 
     @override
+    def uncorrected(self) -> Self:
+        # smooth errors are more than those that are counted, which cancels out where groups are compared
+        return self if self.notion.rule.works_on_one_group else super().uncorrected()
+
+    @override
     def _exact_components(self, scores: np.ndarray) -> np.ndarray:
         if not self.comparisons.form.is_relative:
             return super()._exact_components(scores)

@@ -187,10 +187,9 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             result, estimated = self._solved_and_estimated(solver, problem, start, of_folds, seed)
             scores = problem.scores(result.model_state)
             self.new_row_gaps_ = self._gaps_of(problem, scores, estimated)
-        self.solver_ = solver.name
-        excess = self._adopt(problem, result, target, problem.data.labels)
-        self._fitted = replace(self._fitted, of_folds=estimated.starts)
-        with limited_threads(n_rows if solver.takes_all_rows else 1):
+            self.solver_ = solver.name
+            excess = self._adopt(problem, result, target, problem.data.labels)
+            self._fitted = replace(self._fitted, of_folds=estimated.starts)
             self.hints_ = hints(self, problem, scores, np.random.default_rng(seed))
         for line in self._summary(problem, scores, time.perf_counter() - begin) if self.verbose else ():
             tqdm.write(line)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
@@ -65,15 +64,23 @@ def _standard_error(constraint: Any, data: FairData, scores: np.ndarray, units: 
     rng, value = np.random.default_rng(0), constraint.metric(scores)
     rows, sides = _with_both_decisions(constraint, data, scores)
     place = rows if units is None else np.unique(units, return_inverse=True)[1][rows]
-    own, drawn, given = sides == 0, data.at(rows), data.weights[rows]
+    own, given = sides == 0, data.weights.numpy()[rows]
     at = scores[rows] if own.all() else np.where(own, scores[rows], constraint.decision_threshold + sides)
-    squares = np.empty(min(_MOST_DRAWS, max(_LEAST_DRAWS, _DRAWN_ROWS // data.n_samples)))
-    for draw in range(squares.size):
+    drawn = constraint.on(data.at(rows))
+
+    def weights() -> np.ndarray:
         factors = rng.standard_exponential(data.n_samples)[place]
         factors[~own] = rng.standard_gamma(_ADDED, rows.size - data.n_samples)
-        weights = given * torch.from_numpy(factors)
-        reweighted = replace(drawn, weights=weights / weights.sum())
-        squares[draw] = (constraint.on(reweighted).metric(at) - value) ** 2
+        drawn_weights = given * factors
+        return drawn_weights / drawn_weights.sum()
+
+    n_draws = min(_MOST_DRAWS, max(_LEAST_DRAWS, _DRAWN_ROWS // data.n_samples))
+    at_once = max(1, _DRAWN_ROWS // rows.size)
+    values = [
+        drawn.metrics_with_weights(at, np.stack([weights() for _ in range(min(at_once, n_draws - first))]))
+        for first in range(0, n_draws, at_once)
+    ]
+    squares = (np.concatenate(values) - value) ** 2
     known = squares[~np.isnan(squares)]
     return float(np.sqrt(known.mean())) if known.size else np.nan
 

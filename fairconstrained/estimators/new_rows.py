@@ -26,7 +26,8 @@ from fairconstrained.solvers.resuming import saved_minima
 
 __all__ = ["NewRowGap", "TellsNewRows"]
 
-#: Folds that "auto" stands for, by promise. Two take about as long as the fit; five have more rows to fit on.
+#: Folds that "auto" stands for, by promise, where a solver has none of its own. Two take about as long as the fit; five
+#: have more rows to fit on.
 _FOLDS = {"training": 2, "new_rows": 5}
 #: Folds of the steps by which linear scores find their optimism, which cost little.
 _STEP_FOLDS = 20
@@ -141,9 +142,9 @@ class BoundsNewRows:
         takes several fits of each fold: of linear scores these are fits without bounds, and a search in few directions
         follows.
     new_row_folds : int, "auto" or None, default="auto"
-        Folds of the rows for ``new_row_gaps_``. "auto": 2, which takes about as long as the fit, or 5 with
-        ``promise="new_rows"``. None: no estimate, no optimism that is made up for, and no advice in ``hints_``, as all
-        take further fits.
+        Folds of the rows for ``new_row_gaps_``. "auto": the five of the solver "cross_fitted" with a smooth objective,
+        which take a step each in place of a fit; elsewhere 2, or 5 with ``promise="new_rows"``. None: no estimate, no
+        optimism that is made up for, and no advice in ``hints_``, as all take further fits.
     """
 
     promise: str = parameter("training", [StrOptions({"training", "new_rows"})])
@@ -210,10 +211,15 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         rng = np.random.default_rng(seed)
         if not self._makes_up_for_optimism(solver):
             here = partial(self._estimated, solver, problem, of_folds, seed)
-            estimate = self._begun(here, problem)
+            tells_folds = self._may_tell_folds(solver, problem)
+            estimate = here if tells_folds else self._begun(here, problem)
             result, found = self._solved_beyond_steps(solver, problem, start, rng)
             errors: dict[str, float] = {}
-            if estimate is not here:  # another process may still be busy with it
+            if estimate is here:
+                begin = None if of_folds else solver.start_of_parts(problem, result)
+                states = solver.without_folds(problem, result) if tells_folds else None
+                estimate = partial(here, states=states, begin=begin)
+            else:  # another process may still be busy with it
                 scores = problem.scores(result.model_state)
                 errors = standard_errors(problem.constraints, problem.data, scores, self._fold_units(problem))
             return result, replace(estimate(), optimism=found, own_errors=errors)
@@ -248,19 +254,46 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             return estimate
         return beside(problem.data.X, estimate)
 
-    def _estimated(self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int) -> _Estimated:
-        """Estimate the metrics of a problem on new rows."""
-        n_folds = self._n_folds()
+    def _may_tell_folds(self, solver: Solver, problem: Problem) -> bool:
+        """Whether the solver may tell the models without a fold of its own, so that no other fits are needed."""
+        is_free = self.new_row_folds == "auto" and self._n_folds() is not None and self._fold_units(problem) is None
+        return is_free and self._bounds_anything(problem) and solver.tells_folds(problem)
+
+    def _estimated(
+        self,
+        solver: Solver,
+        problem: Problem,
+        starts: Sequence[Start | None],
+        seed: int,
+        states: Sequence[Any] | None = None,
+        begin: Start | None = None,
+    ) -> _Estimated:
+        """Estimate the metrics of a problem on new rows, by ``states`` of the model without one fold after the other.
+
+        None are those of fits to the other rows, which begin at ``begin`` where they have no start of their own.
+        """
+        n_folds = self._n_folds() if states is None else len(states)
         if n_folds is None or not self._bounds_anything(problem):
             return _Estimated({})
         units = self._fold_units(problem)
         if obstacle := fold_obstacle(problem, n_folds, units):
             return _Estimated({c.name: NewRowGap(np.nan, np.nan, obstacle) for c in problem.constraints})
         silent = replace(solver, verbose=0)
-        bar = tqdm(total=n_folds, desc="estimate for new rows", unit=" folds", leave=False, disable=self.verbose != 1)
+        bar = tqdm(
+            total=n_folds,
+            desc="estimate for new rows",
+            unit=" folds",
+            leave=False,
+            disable=self.verbose != 1 or states is not None,
+        )
+
+        known = iter(states or ())
 
         def fit(part: Problem, start: Start | None) -> tuple[Any, Start]:
-            result = self._solve_part(silent, part, start, np.random.default_rng(seed))
+            if states is not None:
+                state = next(known)
+                return state, Start(state)
+            result = self._solve_part(silent, part, start or begin, np.random.default_rng(seed))
             bar.update()
             return result.model_state, result.start or Start(result.model_state)
 

@@ -50,16 +50,14 @@ def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tupl
     the curvature at zero bounds that of the logistic loss.
     """
     shares = [_shares(problem, rows) for rows in parts]
-    losses, coordinates = LinearLosses(problem, shares), _coordinates(problem)
+    losses, pull = LinearLosses(problem, shares), _pull(problem)
     descents = [_Descent(np.zeros(problem.n_params)) for _ in shares]
     active = list(range(len(shares)))
 
     def evaluate(trials: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum of the active losses, and these one after the other before their gradients, each at its own trial."""
-        params = np.column_stack([coordinates.to_params(trial) for trial in trials.reshape(len(active), -1)])
-        values, gradients = losses.at(params, active)
-        slopes = map(coordinates.pull, gradients.T)
-        return float(values.sum()), np.concatenate([values, *slopes])
+        values, gradients = losses.at(pull.T @ trials.reshape(len(active), -1).T, active)
+        return float(values.sum()), np.concatenate([values, (pull @ gradients).T.ravel()])
 
     def descended(evaluate: Evaluate) -> tuple[np.ndarray, bool]:
         nonlocal active
@@ -75,7 +73,7 @@ def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tupl
 
     saved, start = saved_minima(), np.zeros(len(shares) * problem.n_params)
     points, _ = descended(evaluate) if saved is None else saved.minimised({}, evaluate, start, descended)[0]
-    return [coordinates.to_params(point) for point in points.reshape(len(shares), -1)], losses.n_evaluations
+    return list(points.reshape(len(shares), -1) @ pull), losses.n_evaluations
 
 
 def _shares(problem: Problem, rows: np.ndarray | None) -> np.ndarray:
@@ -90,11 +88,16 @@ def _shares(problem: Problem, rows: np.ndarray | None) -> np.ndarray:
     return shares
 
 
-def _coordinates(problem: Problem) -> NewtonCoordinates:
-    """Coordinates that suit the curvature at scores of zero, with every row's weight in the data."""
+def _pull(problem: Problem) -> np.ndarray:
+    """Table from gradients to those in coordinates that suit the curvature at scores of zero.
+
+    The curvature is that with every row's weight in the data. The transposed table leads from the coordinates to the
+    parameters.
+    """
     row_loss, data = cast(RowLosses, problem.objective).row_loss, problem.data
     unit = float(row_loss.curvature(torch.zeros(1, dtype=torch.float64), data.y[:1])[0])
-    return NewtonCoordinates.of(problem.penalised_coordinates, hessian(problem, unit * data.weights.numpy()))
+    coordinates = NewtonCoordinates.of(problem.penalised_coordinates, hessian(problem, unit * data.weights.numpy()))
+    return coordinates.pull_of_each(problem.n_params)
 
 
 @dataclass

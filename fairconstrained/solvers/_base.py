@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from enum import StrEnum
 from types import NoneType
@@ -197,6 +197,33 @@ class Solver(ABC):
         -------
         SolverResult
         """
+
+    def start_of_parts(self, problem: Problem, result: SolverResult) -> Start | None:
+        """Start of fits to a part of the rows, near to the result for all rows.
+
+        None where a fit that begins there would know the other rows, as different starts lead to different models.
+        """
+        return None
+
+    def tells_folds(self, problem: Problem) -> bool:
+        """Whether `without_folds` may have states for a result of the problem."""
+        return False
+
+    def without_folds(self, problem: Problem, result: SolverResult) -> Sequence[Any] | None:
+        """States of the model without one of the solver's own folds after the other, for the price of a few steps.
+
+        Parameters
+        ----------
+        problem : Problem
+        result : SolverResult
+            Result of `solve` for the problem.
+
+        Returns
+        -------
+        states : sequence of object, or None
+            One for each of the folds ``problem.data.folds(len(states))``; None where other fits have to tell.
+        """
+        return None
 
 
 #: Solvers by name; a subclass of `Solver` enters itself.

@@ -10,11 +10,14 @@ import numpy as np
 import torch
 
 from fairconstrained.models import LinearModel
-from fairconstrained.objectives import Loss, of_rows
+from fairconstrained.objectives import Loss
 from fairconstrained.problem import Problem
 from fairconstrained.views import RowLosses
 
 __all__ = ["LinearLosses", "has_linear_losses"]
+
+#: Rows whose losses are computed at once.
+_BLOCK = 2**14
 
 
 def has_linear_losses(problem: Problem) -> bool:
@@ -67,7 +70,7 @@ class LinearLosses:
         shares = (self._shares[part] for part in parts)
         losses, gradients = self._model.sums(params, self._data, self._sums, self._y, *shares)
         penalties, pulls = zip(*map(self._model.penalty, params.T), strict=True)
-        return losses + penalties, gradients + np.column_stack(pulls)
+        return losses + penalties, gradients + np.stack(pulls, axis=1)
 
     def of_all(self, params: np.ndarray) -> tuple[float, np.ndarray]:
         """The loss of the first part and its gradient, at parameters of shape (n_params,)."""
@@ -77,11 +80,12 @@ class LinearLosses:
 
 def _sums(scores: np.ndarray, y: np.ndarray, *shares: np.ndarray, row_loss: Loss) -> tuple[np.ndarray, np.ndarray]:
     """Losses of models whose scores are in columns, and their slopes, which take the place of the scores."""
-    losses, targets = np.empty(scores.shape[1]), _tensor(y)
-    for number, (own, column) in enumerate(zip(map(_tensor, shares), scores.T, strict=True)):
-        at = torch.from_numpy(column.copy())
-        column[:] = of_rows(own, row_loss.slope(at, targets)).numpy()
-        losses[number] = own @ row_loss.of(at, targets)
+    losses, targets, weights = np.zeros(scores.shape[1]), _tensor(y), [_tensor(own) for own in shares]
+    for start in range(0, len(scores), _BLOCK):  # so that nothing beside the scores is as large
+        rows = slice(start, start + _BLOCK)
+        at, own = torch.from_numpy(scores[rows].T.copy()), torch.stack([each[rows] for each in weights])
+        losses += (own * row_loss.of(at, targets[rows])).sum(dim=1).numpy()
+        scores[rows] = (own * row_loss.slope(at, targets[rows])).T.numpy()
     return losses, scores
 
 

@@ -13,7 +13,7 @@ from fairconstrained.models import Coordinates, LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.views import RowLosses
 
-__all__ = ["NewtonCoordinates", "has_cheap_hessian", "has_convex_hessian", "hessian", "hessian_at"]
+__all__ = ["NewtonCoordinates", "has_cheap_hessian", "has_convex_hessian", "hessian", "hessian_at", "parameter_hessian"]
 
 #: Parameters, and multiply-adds of the Hessian, up to which it is worth its price.
 _MOST, _WORK = 600, 2e10
@@ -21,6 +21,8 @@ _MOST, _WORK = 600, 2e10
 _RIDGE, _LEAST = 1e-4, 1e-9
 #: Ridge of any Hessian in multiples of its trace, beyond what rounding may make negative.
 _ROUNDING = 1e-12
+#: Ridge of a Hessian in the parameters themselves, relative to its mean diagonal.
+_PARAMETER_RIDGE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,14 @@ class NewtonCoordinates(Coordinates):
     @override
     def pull(self, gradient: np.ndarray) -> np.ndarray:
         return solve_triangular(self.root, self.scaled.pull(gradient), lower=True, check_finite=False)
+
+    def pull_of_each(self, n_params: int) -> np.ndarray:
+        """`pull` of every unit vector, in columns; ndarray of shape (n_params, n_params)."""
+        return solve_triangular(self.root, _pulls(self.scaled, n_params), lower=True, check_finite=False)
+
+
+def _pulls(scaled: Coordinates, n_params: int) -> np.ndarray:
+    return np.column_stack([scaled.pull(unit) for unit in np.eye(n_params)])
 
 
 def has_cheap_hessian(problem: Problem) -> bool:
@@ -97,8 +107,18 @@ def hessian(problem: Problem, by_row: np.ndarray) -> np.ndarray:
     assert isinstance(model, LinearModel)
     table = model.curvature(problem.data, by_row)
     table[np.diag_indices_from(table)] += model.penalty(np.ones(model.n_params))[1]
-    pulls = np.column_stack([problem.penalised_coordinates.pull(unit) for unit in np.eye(model.n_params)])
+    pulls = _pulls(problem.penalised_coordinates, model.n_params)
     scaled = pulls @ table @ pulls.T
     parts = pulls**2 @ table.diagonal()
     scaled[np.diag_indices_from(scaled)] += np.where(parts > 0, _RIDGE * scaled.diagonal() + _LEAST * parts, 1.0)
     return scaled
+
+
+def parameter_hessian(problem: Problem, scores: np.ndarray) -> np.ndarray:
+    """Hessian of the objective with its penalty in the parameters, with a small ridge; shape (n_params, n_params)."""
+    model = problem.model
+    assert isinstance(model, LinearModel)
+    table = model.curvature(problem.data, problem.objective.curvature(torch.from_numpy(scores)).numpy())
+    diagonal = table.diagonal() + model.penalty(np.ones(model.n_params))[1]
+    table[np.diag_indices(model.n_params)] = diagonal + _PARAMETER_RIDGE * diagonal.mean()
+    return table

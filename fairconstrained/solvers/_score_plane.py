@@ -244,15 +244,17 @@ class ScorePlane:
             yield self._proposal(np.array([multiple, 0.0]))
 
     def _promising(self, side: np.ndarray, free: np.ndarray, least: float) -> np.ndarray:
-        """The first of the cuts on one side of the free optimum, at least all whose rays beat ``least``."""
+        """The first of the cuts on one side of the free optimum, at least all whose rays beat ``least``.
+
+        Of a smooth objective, by its curvature at the free optimum.
+        """
         if not np.isfinite(least):
             return side
-        size = _FEW
         if self.objective.is_smooth:
             lines = np.column_stack([(side - self.centre) / self._spread, np.ones(side.size)])
             loss = self.objective.on_lines(free, lines, np.full(side.size, self._thresholds[0]))
-            # so many more that the ray of the last one will not beat it
-            size += int((loss < _SURE * (least - self.objective.value(free))).sum())
+            return side[loss < _SURE * (least - self.objective.value(free))]
+        size = _FEW
         while size < side.size and self.objective.value(self._on_ray(side[size], free)) < least:
             size *= _MORE
         return side[:size]

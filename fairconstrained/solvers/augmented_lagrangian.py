@@ -14,6 +14,7 @@ from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._augmented.cold_start import searches_first
 from fairconstrained.solvers._augmented.outer_iterations import OuterIterations
+from fairconstrained.solvers._augmented.warm_start import start_of_parts
 from fairconstrained.solvers._base import Callback, SolverResult
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver, Loop
@@ -140,6 +141,10 @@ class AugmentedLagrangian(IterativeSolver):
         if known is not None and known.components and varies_smoothly(problem):
             return self._follow(self.prepared(problem), known, random_state, callback)
         return super().solve(problem, start, random_state, callback)
+
+    @override
+    def start_of_parts(self, problem: Problem, result: SolverResult) -> Start | None:
+        return start_of_parts(problem, result)
 
     def _follow(
         self, problem: Problem, start: Start, rng: np.random.Generator, callback: Callback | None

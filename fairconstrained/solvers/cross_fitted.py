@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,8 +13,11 @@ from typing_extensions import override
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
+from fairconstrained.solvers._quadratic_program import newton_step
 from fairconstrained.solvers._rescaling import best_rescaled
+from fairconstrained.solvers._sharpening import NARROW, WIDE, sharpened
 from fairconstrained.solvers._shifting import best_shifted
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted_span import CrossFittedModels, CrossFittedSpan
@@ -30,6 +33,10 @@ __all__ = ["CrossFitted"]
 _ROWS = 100
 #: Fraction of the objective that an iterate next to the bounds may lose where another scale of its scores keeps them.
 _LOSS = 1e-3
+#: Steps up to which a method has surely come to the optimum next to its start; and components of bounds that are few.
+_SHORT, _MOST_BOUNDS = 8, 60
+#: Fraction of the objective within smooth bounds by which that of counted ones may be larger.
+_SHORTFALL = 0.01
 #: How a method ends that has nothing left to do.
 _SETTLED = (Status.OPTIMAL, Status.COMPLETED)
 
@@ -110,7 +117,7 @@ class CrossFitted(Solver):
         n_evaluations = 0 if known else span.models.n_evaluations
         if span.needs_no_move(problem):
             found = on_all_rows.solve(problem, None, random_state, callback)
-            known = _Known(span.models, self.n_folds, None)  # for smaller bounds
+            known = _Known(span.models, self.n_folds, None, span.free)  # for smaller bounds
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
         recorder = Recorder(callback, self.verbose)
@@ -120,17 +127,21 @@ class CrossFitted(Solver):
             near = None if found.start is None else replace(found.start, previous=None)
             share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
             n_evaluations += int(np.ceil(found.n_evaluations * share))
-            params = span.lift(found.model_state)
+            params, solved = span.lift(found.model_state), reduced
             if not is_completed and problem.holds(problem.scores(params)):
-                found = _completed(span.tighter(problem, reduced, found.model_state), found)
+                solved = span.tighter(problem, reduced, found.model_state)
+                found = _completed(solved, found)
                 params = span.lift(found.model_state)
             scores = problem.scores(params)
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)
             counts = {"n_iter": n_iter, "n_evaluations": n_evaluations}
             recorder.add(**counts, objective=objective, **measured.values, excess=measured.excess)
+            if found.status is Status.INFEASIBLE_STATIONARY:
+                break  # more bounds will not be kept either
             if measured.excess <= 0 and not found.status.is_infeasible:
                 origin = None if known is None or known.start is None else known.start.model_state
-                known = _Known(span.models, self.n_folds, None if near is None else replace(near, previous=origin))
+                near = None if near is None else replace(near, previous=origin)
+                known = _Known(span.models, self.n_folds, near, found.model_state, solved is not span.problem)
                 return replace(
                     found,
                     model_state=params,
@@ -157,6 +168,43 @@ class CrossFitted(Solver):
             history=(*recorder.records, *map(later, found.history)),
         )
 
+    @override
+    def tells_folds(self, problem: Problem) -> bool:
+        return has_convex_hessian(problem)
+
+    @override
+    def without_folds(self, problem: Problem, result: SolverResult) -> list[np.ndarray] | None:
+        r"""Implement `Solver.without_folds`, with the models of the folds and a step of the few numbers b.
+
+        With the step :math:`p` of the quadratic program of `SequentialQuadratic` at b, and that of the problem without
+        a fold :math:`p_{-k}`, the numbers without the fold are :math:`b + p_{-k} - p`, as p would be zero at the exact
+        solution.
+        """
+        known = None if result.start is None else result.start.solver_state
+        if not isinstance(known, _Known) or result.status.is_infeasible:
+            return None
+        b, folds = known.reduced, problem.data.folds(self.n_folds)
+        span = CrossFittedSpan.of(problem, folds, np.random.default_rng(0), known.models)
+        if SequentialQuadratic.obstacle(span.problem) or not has_convex_hessian(span.problem):
+            return None
+
+        def step(span: CrossFittedSpan, problem: Problem) -> np.ndarray:
+            return newton_step(
+                next(islice(span.problems(problem), int(known.bounds_both), None)), b, SequentialQuadratic.blur
+            )
+
+        def without(fold: int) -> np.ndarray:
+            seen = np.flatnonzero(folds != fold)
+            part = span.without(fold, seen)
+            rest = problem.on(problem.data.part(seen)) if known.bounds_both else problem
+            return part.lift(b + step(part, rest) - of_all)
+
+        try:
+            of_all = step(span, problem)
+            return [without(fold) for fold in range(self.n_folds)]
+        except RuntimeError:  # a program is not solved
+            return None
+
     def _on_all_rows(self, problem: Problem) -> Solver:
         """The solver where nothing is chosen on rows that the models have not seen."""
         solver = AugmentedLagrangian if Span.obstacle(problem) else Span
@@ -167,33 +215,75 @@ class CrossFitted(Solver):
     ) -> tuple[SolverResult, bool]:
         """Solve with the features of the span: by exact thresholds where errors are counted.
 
-        Otherwise from the start and then from none, by the first method that settles. ``free`` is the unconstrained
-        model. The result is `_completed` where that is needed to settle it; also returns whether nothing is left to
-        complete.
+        Otherwise by the first of the `_attempts` that settles. ``free`` is the unconstrained model. The result is
+        `_completed` where that is needed to settle it; also returns whether nothing is left to complete.
         """
         if not SpanSearch.obstacle(reduced):
+            # the unconstrained model in the span is that of all problems, whatever else these bound
+            start = None if start is None else replace(start, fingerprint=None)
             return SpanSearch().solve(reduced, start, rng), True
-        results: list[SolverResult] = []
-        is_completed = False
-        for solver, begin in product(self._methods(reduced), (None,) if start is None else (start, None)):
-            if begin is None and isinstance(solver, SequentialQuadratic):
-                begin = Start(free)
-            found = solver.solve(reduced, begin, rng)
-            is_completed = found.status not in _SETTLED
-            results.append(_completed(reduced, found) if is_completed else found)
-            if results[-1].status in _SETTLED:
+        results: list[tuple[SolverResult, bool]] = []
+        goals: list[float] = []  # of attempts that have one
+        for attempt in self._attempts(reduced, free, start, rng):
+            results.append(attempt.settled(reduced))
+            goals += [] if attempt.goal is None else [attempt.goal]
+            if attempt.is_last and any(one.status in _SETTLED for one, _ in results):
                 break
-        found = min(results, key=lambda one: (one.status not in _SETTLED, one.status.is_infeasible, one.objective))
-        return replace(found, n_evaluations=sum(one.n_evaluations for one in results)), is_completed
+        found, is_completed = min(results, key=lambda pair: (pair[0].status.is_infeasible, pair[0].objective))
+        if found.status.is_infeasible and goals and min(goals) == np.inf:
+            found = replace(found, status=Status.INFEASIBLE_STATIONARY)
+        if found.status is Status.MAX_ITER and any(one.status in _SETTLED for one, _ in results):
+            found = replace(found, status=Status.COMPLETED)  # it is better than one that has settled
+        return replace(found, n_evaluations=sum(one.n_evaluations for one, _ in results)), is_completed
 
-    def _methods(self, reduced: Problem) -> list[Solver]:
-        """Methods for the few coefficients, in turn."""
-        general = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)
-        if SequentialQuadratic.obstacle(reduced):
-            return [general]
-        quick = SequentialQuadratic(tol=self.tol)
-        # long steps may lead to where there is hardly any of the decisions whose shares are compared
-        return [general, quick] if any(map(_may_vanish, reduced.constraints)) else [quick, general]
+    def _attempts(
+        self, reduced: Problem, free: np.ndarray, start: Start | None, rng: np.random.Generator
+    ) -> Iterator[_Attempt]:
+        """Solve by one method for few coefficients after the other."""
+        if not SequentialQuadratic.obstacle(reduced):
+            quick = SequentialQuadratic(tol=self.tol)
+            # long steps may lead to where there is hardly any of the decisions whose shares are compared
+            if not any(map(_may_vanish, reduced.constraints)):
+                found = quick.solve(reduced, start or Start(free), rng)
+                yield _Attempt(found, is_last=found.n_iter <= _SHORT)
+            ways = [(free, WIDE)] if start is None else [(start.model_state, NARROW), (free, WIDE)]
+            for begin, widths in ways if len(reduced.component_names) <= _MOST_BOUNDS else []:
+                sharp = sharpened(reduced, begin, widths)
+                found = quick.solve(reduced, Start(sharp.params), rng)
+                n_evaluations, candidates = found.n_evaluations + sharp.n_evaluations, (sharp.params, *found.candidates)
+                yield _Attempt(replace(found, n_evaluations=n_evaluations, candidates=candidates), sharp.objective)
+        for begin_at in (None,) if start is None else (start, None):
+            yield _Attempt(AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol).solve(reduced, begin_at, rng))
+
+
+class _Attempt(NamedTuple):
+    """What a method has come to.
+
+    Attributes
+    ----------
+    found : SolverResult
+    goal : float or None
+        The objective within bounds on smooth decisions, infinite where there is none; None where it is not known.
+    is_last : bool
+        Whether it is the last attempt if it settles: a method that took many steps may have missed a better optimum.
+    """
+
+    found: SolverResult
+    goal: float | None = None
+    is_last: bool = True
+
+    def settled(self, problem: Problem) -> tuple[SolverResult, bool]:
+        """The result, and whether it is `_completed`, which it is unless the method has settled.
+
+        It has settled as well where the goal is reached within the bounds.
+        """
+        if self.found.status in _SETTLED:
+            return self.found, False
+        result = _completed(problem, self.found)
+        goal = np.inf if self.goal is None else self.goal
+        reached = np.isfinite(goal) and result.objective <= goal + _SHORTFALL * abs(goal)
+        settles = reached and problem.holds(problem.scores(result.model_state))
+        return (replace(result, status=Status.COMPLETED) if settles else result), True
 
 
 def _completed(problem: Problem, found: SolverResult) -> SolverResult:
@@ -215,8 +305,14 @@ def _may_vanish(constraint: BoundConstraint) -> bool:
 
 
 class _Known(NamedTuple):
-    """Models of a span, the number of its folds, and where the solution in it ended."""
+    """Models of a span, the number of its folds, and where the solution in it ended.
+
+    ``reduced`` are the few numbers of the result, of the problem with bounds on the training rows as well if
+    ``bounds_both``.
+    """
 
     models: CrossFittedModels
     n_folds: int
     start: Start | None
+    reduced: np.ndarray
+    bounds_both: bool = False

@@ -80,6 +80,9 @@ class CrossFittedSpan:
         Parameters of the models of all rows that b combines, by part of the rows; their coefficients are orthonormal,
         so that the penalty of b is that of w.
     models : CrossFittedModels
+    by_fold : list of list of ndarray
+        Parameters of the models without a fold in place of those of all rows in ``columns``, for one fold after the
+        other.
 
     References
     ----------
@@ -91,6 +94,7 @@ class CrossFittedSpan:
     features: np.ndarray
     columns: list[np.ndarray]
     models: CrossFittedModels
+    by_fold: list[list[np.ndarray]]
 
     @staticmethod
     def obstacle(problem: Problem) -> str:
@@ -113,9 +117,23 @@ class CrossFittedSpan:
             Models of the same rows and folds under another bound.
         """
         models = known or _cross_fitted(problem, folds, rng)
-        columns, features = _SPANNED.get(problem.data, (models,), lambda: _spanned(problem, folds, models))
+        (columns, *by_fold), features = _SPANNED.get(problem.data, (models,), lambda: _spanned(problem, folds, models))
         data, model = replace(problem.data, X=features), _linear(problem).with_features(features.shape[1])
-        return cls(replace(problem, data=data, model=model), features, columns, models)
+        return cls(replace(problem, data=data, model=model), features, columns, models, by_fold)
+
+    def without(self, fold: int, seen: np.ndarray) -> CrossFittedSpan:
+        """Return the span of the rows that are not in a fold, whose models are those without the fold.
+
+        The features of these rows are those of models that have seen the fold, of which the few numbers b learn little.
+
+        Parameters
+        ----------
+        fold : int
+        seen : ndarray of int
+            The other rows, ascending.
+        """
+        problem = self.problem.on(self.problem.data.part(seen))
+        return replace(self, problem=problem, features=self.features[seen], columns=self.by_fold[fold])
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
@@ -250,18 +268,20 @@ def _directions(
     return _coefficients(model, curvature, gradient @ combined), found
 
 
-def _spanned(problem: Problem, folds: np.ndarray, models: CrossFittedModels) -> tuple[list[np.ndarray], np.ndarray]:
-    """The models of all rows in orthonormal columns, and the cross-fitted features."""
+def _spanned(
+    problem: Problem, folds: np.ndarray, models: CrossFittedModels
+) -> tuple[list[list[np.ndarray]], np.ndarray]:
+    """The models of all rows in orthonormal columns and those without a fold likewise; the cross-fitted features."""
     model, data = _linear(problem), problem.data
     # there may be fewer features than directions
     inverses = [np.linalg.pinv(np.linalg.qr(whole[: data.n_features])[1]) for whole in models.whole]
-    columns, *of_folds = (
+    tables = [
         [own @ inverse for own, inverse in zip(each, inverses, strict=True)] for each in (models.whole, *models.by_fold)
-    )
-    features = np.empty((data.n_samples, columns[0].shape[1]))
-    for unseen, own in zip(_by_fold(folds), of_folds, strict=True):
+    ]
+    features = np.empty((data.n_samples, tables[0][0].shape[1]))
+    for unseen, own in zip(_by_fold(folds), tables[1:], strict=True):
         features[unseen] = model.column_scores(own, data.at(unseen))
-    return columns, features
+    return tables, features
 
 
 def _columns(matrix: np.ndarray) -> list[torch.Tensor]:

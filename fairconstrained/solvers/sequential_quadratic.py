@@ -5,36 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar
 
 import numpy as np
 import torch
-from scipy.linalg import solve_triangular
-from scipy.optimize import nnls
 from typing_extensions import override
 
 from fairconstrained.models import LinearModel
-from fairconstrained.points import Point, largest_violation, objective_gradient
+from fairconstrained.points import Point, largest_violation
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._augmented.iterates import Iterate
 from fairconstrained.solvers._augmented.warm_start import predicted, start_after
 from fairconstrained.solvers._base import SolverResult, named_multipliers
-from fairconstrained.solvers._directions import gradients_of_components
-from fairconstrained.solvers._newton_coordinates import has_convex_hessian
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian, parameter_hessian
 from fairconstrained.solvers._options import Count, NonNegative, Positive
+from fairconstrained.solvers._quadratic_program import ELASTIC, QuadraticProgram, largest_components
 from fairconstrained.solvers.loop import IterativeSolver, ended
 from fairconstrained.solvers.method import Incumbent, Method
 from fairconstrained.solvers.source import Source
-from fairconstrained.terms import Measured, TermsPoint
+from fairconstrained.terms import Measured
 
 __all__ = ["SequentialQuadratic", "varies_smoothly"]
 
 #: Coefficients up to which the Hessian is cheap beside what is done for every row.
 _MOST_PARAMS = 80
-#: Components that are linearised, the largest ones.
-_MOST_COMPONENTS = 24
-#: Weight of the square of what a program leaves of the violation; it is solvable for any bounds then.
-_ELASTIC = 1e4
 #: Share of ``tol`` that a step has to promise, and the fraction of the objective without bounds, where the next step is
 #: much smaller.
 _PROMISE, _FREE = 0.2, 1e-9
@@ -52,8 +46,6 @@ _TIGHTENED = 2
 _ABOVE, _MEMORY = 1.2, 0.7
 #: Fraction of the objective that an optimum leaves to be gained at most, by its multipliers and its room in the bounds.
 _ROOM = 0.01
-#: Ridge of the Hessian relative to its mean diagonal.
-_RIDGE = 1e-9
 #: Rows from which on the steps follow one optimum.
 _MANY_ROWS = 2_000
 #: Change of the objective, as a fraction, up to which its Hessian serves again.
@@ -146,83 +138,6 @@ def varies_smoothly(problem: Problem) -> bool:
     return problem.data.n_samples >= _MANY_ROWS and has_convex_hessian(problem)
 
 
-class _Program(NamedTuple):
-    """Quadratic program at an iterate, see `SequentialQuadratic`.
-
-    Attributes
-    ----------
-    gradient : ndarray of shape (n_params,)
-    hessian : ndarray of shape (n_params, n_params)
-    values : ndarray of shape (n_linearised,)
-        The largest components.
-    slopes : ndarray of shape (n_linearised, n_params)
-    """
-
-    gradient: np.ndarray
-    hessian: np.ndarray
-    values: np.ndarray
-    slopes: np.ndarray
-
-    @classmethod
-    def at(cls, problem: Problem, point: Point, terms: TermsPoint, hessian: np.ndarray, rows: np.ndarray) -> _Program:
-        """The program of some components at a point.
-
-        Parameters
-        ----------
-        problem : Problem
-        point : Point
-            Has the gradient of the objective.
-        terms : TermsPoint
-            The terms of the problem there.
-        hessian : ndarray of shape (n_params, n_params)
-            Hessian of the objective near to it.
-        rows : ndarray of int of shape (n_linearised,)
-            Numbers of the components, ascending.
-        """
-        slopes = gradients_of_components(problem, terms, rows)
-        return cls(objective_gradient(point), hessian, terms.constraints[rows], slopes)
-
-    def solved(self) -> tuple[np.ndarray, np.ndarray]:
-        """The step, of shape (n_params,), and the multipliers of shape (n_linearised,).
-
-        With ``H = L L'`` and ``y = L' p + L^-1 g`` it asks for the shortest vector (y, s) within linear inequalities,
-        which is a problem of nonnegative least squares.
-
-        Raises
-        ------
-        RuntimeError
-            If that takes too many iterations.
-        """
-        root = np.linalg.cholesky(self.hessian)
-        shift = solve_triangular(root, self.gradient, lower=True)
-        y, multipliers = np.zeros_like(shift), np.zeros_like(self.values)
-        if self.values.size:
-            reduced = solve_triangular(root, self.slopes.T, lower=True)
-            sides = np.vstack([-reduced, np.full(self.values.size, _ELASTIC**-0.5), self.values - shift @ reduced])
-            target = np.zeros(len(sides))
-            target[-1] = 1.0
-            weights, _ = nnls(sides, target)
-            residual = target - sides @ weights
-            y, multipliers = -residual[: y.size] / residual[-1], weights / residual[-1]
-        return solve_triangular(root, y - shift, lower=True, trans="T"), multipliers
-
-    def gain(self, step: np.ndarray, weight: float) -> float:
-        """By how much the step makes the merit function smaller, with that weight of the violation."""
-        change = self.gradient @ step + step @ self.hessian @ step / 2
-        return float(
-            weight * (largest_violation(self.values) - largest_violation(self.values + self.slopes @ step)) - change
-        )
-
-
-def _hessian(problem: Problem, scores: np.ndarray) -> np.ndarray:
-    """Hessian of the objective with its penalty at some scores; ndarray of shape (n_params, n_params)."""
-    model = cast(LinearModel, problem.model)
-    hessian = model.curvature(problem.data, problem.objective.curvature(torch.from_numpy(scores)).numpy())
-    diagonal = hessian.diagonal() + model.penalty(np.ones(model.n_params))[1]
-    hessian[np.diag_indices(model.n_params)] = diagonal + _RIDGE * diagonal.mean()
-    return hessian
-
-
 class _Steps(Method):
     """The steps of `SequentialQuadratic`; ``is_free`` begins with those of the unconstrained problem.
 
@@ -285,13 +200,13 @@ class _Steps(Method):
         )
         self._near = replace(self._near, constraints=constraints)
         terms, value = self._near.at_scores(torch.from_numpy(scores), np.empty(0)), self._point.objective
-        rows = np.sort(np.argsort(-terms.constraints, kind="stable")[:_MOST_COMPONENTS])
+        rows = largest_components(terms.constraints)
         if self._hessian is None or abs(value - self._bent_at) > _BENT * abs(value):
-            self._hessian, self._bent_at = _hessian(problem, scores), value
-        program = _Program.at(self._near, self._point, terms, self._hessian, rows)
+            self._hessian, self._bent_at = parameter_hessian(problem, scores), value
+        program = QuadraticProgram.at(self._near, self._point, terms, self._hessian, rows)
         try:
             step, multipliers = program.solved()
-            slack = float(multipliers.sum()) / _ELASTIC
+            slack = float(multipliers.sum()) / ELASTIC
             # means within reach: ask for no slack, nor for a rest of what curvature adds
             if slack <= _SMALL and not any(c.counts_rows for c in constraints):
                 slack += min(largest_violation(program.values), _REST)

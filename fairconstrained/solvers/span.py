@@ -16,6 +16,7 @@ from fairconstrained.data import FairData
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers._augmented.warm_start import start_of_parts
 from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status
 from fairconstrained.solvers._directions import (
     MOST_FEATURES,
@@ -149,6 +150,10 @@ class Span(Solver):
             start = best.start
         assert best is not None  # there is at least one round
         return self._concluded(problem, best, watch, free, n_evaluations + directions.n_evaluations)
+
+    @override
+    def start_of_parts(self, problem: Problem, result: SolverResult) -> Start | None:
+        return start_of_parts(problem, result)
 
     def _goes_on(self, previous: SolverResult | None, last: SolverResult) -> bool:
         """Whether the last round has gained enough for another one."""

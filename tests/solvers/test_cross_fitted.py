@@ -10,6 +10,7 @@ import pytest
 from fairconstrained import PartialParityClassifier, RateParityClassifier, fairness_path
 from fairconstrained.constraints import DemographicParity, EqualizedOdds, LossParity
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.solvers import CrossFitted, SequentialQuadratic
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 
 OLD = "augmented_lagrangian"
@@ -146,6 +147,41 @@ def test_weights_and_sparse_features(rows):
     weights = np.random.default_rng(0).uniform(0.5, 2, rows[1].size)
     weighted.fit(rows[0], rows[1], sensitive_features=rows[2], sample_weight=weights)
     assert weighted.violation_ <= weighted.granularity_["demographic_parity"]
+
+
+def without_folds(problem):
+    """The result of a fit, its span, and for every fold the other rows and the parameters without it."""
+    solver, rng = CrossFitted(), np.random.default_rng(0)
+    result, folds = solver.solve(problem, None, rng), problem.data.folds(solver.n_folds)
+    span = CrossFittedSpan.of(problem, folds, rng, result.start.solver_state.models)
+    states = solver.without_folds(problem, result)
+    return result, span, [(np.flatnonzero(folds != fold), state) for fold, state in enumerate(states)]
+
+
+def test_a_step_leads_to_the_optimum_without_a_fold(parity_problem):
+    problem = parity_problem(DemographicParity, 1.0, (600, 500))
+    result, span, found = without_folds(problem)
+    assert len(found) == 5
+
+    def optimum(of):
+        return SequentialQuadratic().solve(of.problem.without_constraints(), None, np.random.default_rng(0)).model_state
+
+    whole, numbers = optimum(span), result.start.solver_state.reduced
+    for fold, (seen, state) in enumerate(found):
+        part = span.without(fold, seen)
+        exact, before = (problem.scores(part.lift(b)) for b in (numbers + optimum(part) - whole, numbers))
+        assert np.std(problem.scores(state) - exact) < 0.2 * np.std(before - exact)
+
+
+@pytest.mark.parametrize("notion", [DemographicParity, EqualizedOdds])
+def test_models_without_a_fold_keep_the_bound_nearly(parity_problem, notion):
+    problem = parity_problem(notion, 0.03, (600, 500))
+    result, span, found = without_folds(problem)
+    of_seen = [problem.on(problem.data.part(seen)) for seen, _ in found]
+    gaps = [rest.constraints[0].metric(rest.scores(state)) for rest, (_, state) in zip(of_seen, found, strict=True)]
+    free = [rest.constraints[0].metric(rest.scores(span.lift(span.free))) for rest in of_seen]
+    assert np.mean(gaps) < np.mean(free) / 3
+    assert all(np.std(problem.scores(state) - problem.scores(result.model_state)) > 0 for _, state in found)
 
 
 def test_modules_are_refused():

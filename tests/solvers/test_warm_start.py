@@ -6,7 +6,7 @@ import pytest
 from fairconstrained.constraints import AUCGap, DemographicParity, RateGap, StatisticalParity
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Start
-from fairconstrained.solvers import make_solver
+from fairconstrained.solvers import AugmentedLagrangian, make_solver
 from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
 from fairconstrained.solvers._augmented.warm_start import without_idle_components
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
@@ -107,3 +107,20 @@ def test_among_few_rows_the_outer_iterations_follow_a_path(make_data, make_probl
     solver = make_solver("augmented_lagrangian", {}, tight)
     start = solver.solve(loose, None, np.random.default_rng(0)).start
     assert not solver.solve(tight, start, np.random.default_rng(0)).is_stationary
+
+
+def test_fits_to_a_part_of_the_rows_begin_at_the_result(parity_problem):
+    problem, solver = parity_problem(StatisticalParity, 0.1, (300, 250)), AugmentedLagrangian()
+    result = solver.solve(problem, None, np.random.default_rng(0))
+    part = problem.on(problem.data.part(np.arange(0, 550, 2)))
+    near = solver.start_of_parts(problem, result)
+    warm, cold = (solver.solve(part, start, np.random.default_rng(0)) for start in (near, None))
+    assert warm.n_evaluations < cold.n_evaluations
+    assert warm.objective == pytest.approx(cold.objective, rel=0.02)
+
+
+@pytest.mark.parametrize(("notion", "kappa"), [(DemographicParity, 0.1), (StatisticalParity, 1.0)])
+def test_fits_to_a_part_begin_anew_where_a_start_would_know_other_rows_or_bounds_nothing(parity_problem, notion, kappa):
+    problem, solver = parity_problem(notion, kappa), AugmentedLagrangian()
+    result = solver.solve(problem, None, np.random.default_rng(0))
+    assert solver.start_of_parts(problem, result) is None

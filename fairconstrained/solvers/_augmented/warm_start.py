@@ -12,8 +12,10 @@ from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
 from fairconstrained.solvers._augmented.run import Run
+from fairconstrained.solvers._base import SolverResult
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 
-__all__ = ["follow", "predicted", "resume", "start_after", "without_idle_components"]
+__all__ = ["follow", "predicted", "resume", "start_after", "start_of_parts", "without_idle_components"]
 
 #: Penalty, patience and L-BFGS iterations where multipliers are known, so that there is little left to find.
 _PENALTY, _PATIENCE, _INNER_ITER = 100.0, 1, 25
@@ -95,6 +97,21 @@ def start_after(problem: Problem, params: np.ndarray, multipliers: np.ndarray, o
         previous=None if origin is None else origin.params,
         fingerprint=problem.data.fingerprint,
     )
+
+
+def start_of_parts(problem: Problem, result: SolverResult) -> Start | None:
+    """Return the result as a start on other rows, where the same solution is found from anywhere, nearly.
+
+    So it is for convex losses of linear scores. Bounds on shares of rows above a fixed threshold have many local
+    optima, of which the one found knows the rows that it was found on. Where no bound has a multiplier, a run that
+    begins without bounds is faster.
+    """
+    start, has_thresholds = result.start, any(c.counts_rows and not c.n_aux for c in problem.constraints)
+    if start is None or has_thresholds or not has_convex_hessian(problem):
+        return None
+    if not any(multipliers.any() for multipliers in start.multipliers):
+        return None
+    return replace(start, previous=None, fingerprint=None, solver_state=None)
 
 
 def without_idle_components(start: Start, constraints: Sequence[BoundConstraint]) -> Start:

@@ -1,0 +1,126 @@
+"""Quadratic programs of a few coefficients under linearised bounds, and the steps that solve them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple, Self
+
+import numpy as np
+import torch
+from scipy.optimize import nnls
+
+from fairconstrained.points import Point, largest_violation, objective_gradient
+from fairconstrained.problem import FullBatchView, Problem
+from fairconstrained.solvers._directions import gradients_of_components
+from fairconstrained.solvers._newton_coordinates import parameter_hessian
+from fairconstrained.terms import TermsPoint
+
+__all__ = ["ELASTIC", "QuadraticProgram", "largest_components", "newton_step"]
+
+#: Components that are linearised, the largest ones.
+_MOST_COMPONENTS = 24
+#: Weight of the square of what a program leaves of the violation; it is solvable for any bounds then.
+ELASTIC = 1e4
+
+
+class QuadraticProgram(NamedTuple):
+    """Quadratic program at an iterate, see `SequentialQuadratic`.
+
+    Attributes
+    ----------
+    gradient : ndarray of shape (n_params,)
+    hessian : ndarray of shape (n_params, n_params)
+    values : ndarray of shape (n_linearised,)
+        The largest components.
+    slopes : ndarray of shape (n_linearised, n_params)
+    """
+
+    gradient: np.ndarray
+    hessian: np.ndarray
+    values: np.ndarray
+    slopes: np.ndarray
+
+    @classmethod
+    def at(cls, problem: Problem, point: Point, terms: TermsPoint, hessian: np.ndarray, rows: np.ndarray) -> Self:
+        """The program of some components at a point.
+
+        Parameters
+        ----------
+        problem : Problem
+        point : Point
+            Has the gradient of the objective.
+        terms : TermsPoint
+            The terms of the problem there.
+        hessian : ndarray of shape (n_params, n_params)
+            Hessian of the objective near to it.
+        rows : ndarray of int of shape (n_linearised,)
+            Numbers of the components, ascending.
+        """
+        slopes = gradients_of_components(problem, terms, rows)
+        return cls(objective_gradient(point), hessian, terms.constraints[rows], slopes)
+
+    def solved(self) -> tuple[np.ndarray, np.ndarray]:
+        """The step, of shape (n_params,), and the multipliers of shape (n_linearised,).
+
+        With ``H = L L'`` and ``y = L' p + L^-1 g`` it asks for the shortest vector (y, s) within linear inequalities,
+        which is a problem of nonnegative least squares.
+
+        Raises
+        ------
+        RuntimeError
+            If that takes too many iterations, or rounding leaves no finite solution.
+        """
+        inverse = np.linalg.inv(np.linalg.cholesky(self.hessian))
+        shift = inverse @ self.gradient
+        y, multipliers = np.zeros_like(shift), np.zeros_like(self.values)
+        if self.values.size:
+            reduced = inverse @ self.slopes.T
+            sides = np.vstack([-reduced, np.full(self.values.size, ELASTIC**-0.5), self.values - shift @ reduced])
+            target = np.zeros(len(sides))
+            target[-1] = 1.0
+            weights, _ = nnls(sides, target)
+            residual = target - sides @ weights
+            if not residual[-1] > np.finfo(float).tiny:
+                raise RuntimeError("the program is too far from what any step keeps")
+            y, multipliers = -residual[: y.size] / residual[-1], weights / residual[-1]
+        return inverse.T @ (y - shift), multipliers
+
+    def gain(self, step: np.ndarray, weight: float) -> float:
+        """By how much the step makes the merit function smaller, with that weight of the violation."""
+        change = self.gradient @ step + step @ self.hessian @ step / 2
+        return float(
+            weight * (largest_violation(self.values) - largest_violation(self.values + self.slopes @ step)) - change
+        )
+
+
+def largest_components(values: np.ndarray) -> np.ndarray:
+    """Numbers of the components that a program linearises, ascending; ndarray of shape (n_linearised,)."""
+    return np.sort(np.argsort(-values, kind="stable")[:_MOST_COMPONENTS])
+
+
+def newton_step(problem: Problem, params: np.ndarray, blur: float) -> np.ndarray:
+    """The step of the quadratic program at some coefficients, with bounds as counted and smooth slopes.
+
+    Parameters
+    ----------
+    problem : Problem
+        Linear scores under bounds without auxiliary variables.
+    params : ndarray of shape (n_params,)
+    blur : float
+        Width of the kernel in standard deviations of the scores.
+
+    Returns
+    -------
+    step : ndarray of shape (n_params,)
+
+    Raises
+    ------
+    RuntimeError
+        If the program takes too many iterations.
+    """
+    point = FullBatchView(problem.without_constraints()).at(params)
+    bounds = tuple(c.refined(point.scores, blur=blur, margin=0.0) for c in problem.constraints)
+    near = replace(problem, constraints=bounds)
+    terms = near.at_scores(torch.from_numpy(point.scores), np.empty(0))
+    rows = largest_components(terms.constraints)
+    return QuadraticProgram.at(near, point, terms, parameter_hessian(problem, point.scores), rows).solved()[0]
