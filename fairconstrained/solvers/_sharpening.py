@@ -38,8 +38,8 @@ class Sharpened(NamedTuple):
     ----------
     params : ndarray of shape (n_params,)
     objective : float
-        What the last program has come to; infinite where it has not kept its bounds, or has come to scores that are
-        hardly better than zero.
+        Objective at the end of the last program; infinite where its bounds are not kept there, or scores of zero are
+        hardly worse.
     n_evaluations : int
         Passes over the rows.
     """
@@ -77,18 +77,19 @@ def sharpened(problem: Problem, params: np.ndarray, widths: Sequence[float] = WI
     span = _Span.of(problem, np.linalg.cholesky(parameter_hessian(problem, problem.scores(params))))
     moved, n_evaluations, objective = span.root.T @ params, 0, np.inf
     margins = np.zeros(len(problem.constraints))
-    for number in range(len(widths) + _TIGHTENED):
-        is_last = number >= len(widths) - 1
-        if number >= len(widths):
-            measured = problem.measured(span.features @ moved)
-            if measured.excess <= 0:
-                break
-            margins += np.maximum(measured.violations, 0.0)
-        width = widths[min(number, len(widths) - 1)]
-        program = _Program(span.smooth(moved, width, margins, is_exact=is_last), span)
+    for width in widths:
+        program = _Program(span.smooth(moved, width, margins, is_exact=width == widths[-1]), span)
+        moved, objective = program.solved(moved)
+        n_evaluations += program.n_evaluations
+    for _ in range(_TIGHTENED):
+        measured = problem.measured(span.features @ moved)
+        if measured.excess <= 0:
+            break
+        margins += np.maximum(measured.violations, 0.0)
+        program = _Program(span.smooth(moved, widths[-1], margins, is_exact=True), span)
         there, reached = program.solved(moved)
         n_evaluations += program.n_evaluations
-        if number >= len(widths) and not np.isfinite(reached):
+        if not np.isfinite(reached):
             break
         moved, objective = there, reached
     return Sharpened(span.params(moved), objective, n_evaluations)

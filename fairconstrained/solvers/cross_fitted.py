@@ -55,6 +55,10 @@ class CrossFitted(Solver):
     same. If no b keeps both, another solver takes the problem on the training rows alone: `Span`, or
     `AugmentedLagrangian` where groups have coefficients of their own or there are several classes.
 
+    The methods for b are, in turn, `SequentialQuadratic` from the unconstrained model; the same from where the optima
+    for smooth decisions that become sharper lead, if the first took many steps, and at once for ratios; and
+    `AugmentedLagrangian`. Where errors are counted, it is `SpanSearch`.
+
     Takes linear scores. Where groups have coefficients of their own, so do b; the directions are those of scores shared
     by all groups. With several classes, the scores of all of them are the features of each.
 
@@ -257,13 +261,13 @@ class CrossFitted(Solver):
 
 
 class _Attempt(NamedTuple):
-    """What a method has come to.
+    """Result of a method for few coefficients.
 
     Attributes
     ----------
     found : SolverResult
     goal : float or None
-        The objective within bounds on smooth decisions, infinite where there is none; None where it is not known.
+        Objective within bounds on smooth decisions, infinite where there is none; None where it is not known.
     is_last : bool
         Whether it is the last attempt if it settles: a method that took many steps may have missed a better optimum.
     """
