@@ -34,7 +34,7 @@ _ROWS = 100
 #: Fraction of the objective that an iterate next to the bounds may lose where another scale of its scores keeps them.
 _LOSS = 1e-3
 #: Steps up to which a method has surely come to the optimum next to its start; and components of bounds that are few.
-_SHORT, _MOST_BOUNDS = 8, 60
+_SHORT, _MOST_BOUNDS = 12, 60
 #: Fraction of the objective within smooth bounds by which that of counted ones may be larger.
 _SHORTFALL = 0.01
 #: How a method ends that has nothing left to do.
