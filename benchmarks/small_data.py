@@ -1,6 +1,6 @@
 """Default fits to 1,000 rows of 10 features, beside scikit-learn's logistic regression of the same rows.
 
-``python -m benchmarks.small_data [--seeds 10] [--docs]`` fits both in turns, in one process, to generated rows, one set
+``python -m benchmarks.small_data [--seeds 8] [--docs]`` fits both in turns, in one process, to generated rows, one set
 for every seed. Seconds are processor time of one thread; of every set the median of the runs counts. "times" is the
 quotient of the seconds of a default fit, with the estimate for new rows, and of the regression. "estimate" is by how
 much that estimate makes a fit longer, as a multiple of the fit without it.
@@ -61,7 +61,7 @@ def lines(seed: int, size: tuple[int, int], repeats: int) -> list[dict[str, Any]
     ]
 
 
-def table(n_seeds: int, size: tuple[int, int] = (1000, 10), repeats: int = 5) -> pd.DataFrame:
+def table(n_seeds: int, size: tuple[int, int] = (1000, 10), repeats: int = 3) -> pd.DataFrame:
     """Medians over the seeds, and the largest and smallest quotients."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
@@ -77,7 +77,7 @@ def table(n_seeds: int, size: tuple[int, int] = (1000, 10), repeats: int = 5) ->
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=10, help="sets of rows")
+    parser.add_argument("--seeds", type=int, default=8, help="sets of rows")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     options = parser.parse_args(arguments)
     set_threads(1)

@@ -108,9 +108,9 @@ def recorded_estimates(monkeypatch, change):
     """Threads in which estimates for new rows have been made; ``change`` is called with every one of them."""
     threads, estimated = [], TellsNewRows._estimated
 
-    def recorded(self, *given):
+    def recorded(self, *given, **options):
         threads.append(threading.current_thread())
-        return change(estimated(self, *given))
+        return change(estimated(self, *given, **options))
 
     recorded.__name__ = "_estimated"  # by which it is sent
     monkeypatch.setattr(TellsNewRows, "_estimated", recorded)
