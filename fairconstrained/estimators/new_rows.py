@@ -235,7 +235,8 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     ) -> tuple[SolverResult, dict[str, np.ndarray]]:
         """Fit to all rows, and again with what steps to the fits without a fold show of its optimism, if they do."""
         result = self._solve_all(solver, problem, start, rng)
-        if self._n_folds() is None or not solver.keeps_metric or result.status.is_infeasible:
+        has_optimism = solver.keeps_metric and not solver.bounds_unseen_rows
+        if self._n_folds() is None or not has_optimism or result.status.is_infeasible:
             return result, {}
         found = _optimism_by_steps(problem, result.model_state)
         if not found:

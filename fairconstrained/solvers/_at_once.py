@@ -17,7 +17,7 @@ from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, hessi
 from fairconstrained.solvers.resuming import Evaluate, saved_minima
 from fairconstrained.views import RowLosses
 
-__all__ = ["fitted_at_once"]
+__all__ = ["fitted_at_once", "shares_of_part"]
 
 #: Largest slope in coordinates of curvature 1 at which a model is finished, and most evaluations of it.
 _GTOL, _ROUNDS = 1e-3, 200
@@ -49,7 +49,7 @@ def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tupl
     Böhning, Multinomial logistic regression algorithm, Annals of the Institute of Statistical Mathematics 44 (1992):
     the curvature at zero bounds that of the logistic loss.
     """
-    shares = [_shares(problem, rows) for rows in parts]
+    shares = [shares_of_part(problem, rows) for rows in parts]
     losses, pull = LinearLosses(problem, shares), _pull(problem)
     descents = [_Descent(np.zeros(problem.n_params)) for _ in shares]
     active = list(range(len(shares)))
@@ -76,7 +76,7 @@ def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tupl
     return list(points.reshape(len(shares), -1) @ pull), losses.n_evaluations
 
 
-def _shares(problem: Problem, rows: np.ndarray | None) -> np.ndarray:
+def shares_of_part(problem: Problem, rows: np.ndarray | None) -> np.ndarray:
     """Weights of all rows in the objective of a part, zero for the others; ndarray of shape (n_samples,)."""
     objective = problem.objective
     if rows is None:

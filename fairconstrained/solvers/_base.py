@@ -141,6 +141,8 @@ class Solver(ABC):
     #: Whether a result within the bounds is to stay as it is: what would improve it on the training rows, such as
     #: another multiple or shift of the scores, would undo what it promises for others.
     is_final: ClassVar[bool] = False
+    #: Whether it keeps bounds on rows that its models have not seen, so that there is no optimism to make up for.
+    bounds_unseen_rows: ClassVar[bool] = False
     #: Whether its time goes into minimisations that `resumable` saves.
     is_resumable: ClassVar[bool] = False
     #: The option that ``max_iter`` of an estimator sets.

@@ -13,6 +13,7 @@ from typing_extensions import override
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.solvers._few_rows import FewDirections
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._quadratic_program import newton_step
@@ -20,7 +21,7 @@ from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._sharpening import NARROW, WIDE, sharpened
 from fairconstrained.solvers._shifting import best_shifted
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
-from fairconstrained.solvers.cross_fitted_span import CrossFittedModels, CrossFittedSpan
+from fairconstrained.solvers.cross_fitted_span import CrossFittedModels, CrossFittedSpan, has_few_rows
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.solvers.span import Span
 from fairconstrained.solvers.span_search import SpanSearch
@@ -31,6 +32,8 @@ __all__ = ["CrossFitted"]
 #: Rows of every compared cell from which on it suits. With fewer, the gaps of the folds are so noisy that numbers
 #: chosen by them are chosen by chance.
 _ROWS = 100
+#: Rows of every compared cell from which on it suits means and pairs, which vary less than counts at a threshold.
+_ROWS_OF_MEANS = 50
 #: Fraction of the objective that an iterate next to the bounds may lose where another scale of its scores keeps them.
 _LOSS = 1e-3
 #: Steps up to which a method has surely come to the optimum next to its start; and components of bounds that are few.
@@ -59,6 +62,14 @@ class CrossFitted(Solver):
     for smooth decisions that become sharper lead, if the first took many steps, and at once for ratios; and
     `AugmentedLagrangian`. Where errors are counted, it is `SpanSearch`.
 
+    Where losses or AUCs are compared and the smallest cell has fewer than eight rows for each feature, the
+    unconstrained models fit its noise, and so would b in many directions. There the models have the ridge with which
+    they predict the left-out rows best, and b begins with one direction for each bounded quantity: its slope is split
+    into the rows of every group and label only where that lowers the objective on rows not seen by more than a tenth.
+    If b keeps bounds on the rows that it is chosen on by more than on those of a fold that it has not seen, they are
+    made stricter by the difference, by at most nine tenths of kappa, where that can be kept. Bounds which the models
+    without a ridge keep on both kinds of rows leave the unconstrained model as it is.
+
     Takes linear scores. Where groups have coefficients of their own, so do b; the directions are those of scores shared
     by all groups. With several classes, the scores of all of them are the features of each.
 
@@ -82,6 +93,7 @@ class CrossFitted(Solver):
     keeps_metric: ClassVar[bool] = True
     is_resumable: ClassVar[bool] = True
     is_final: ClassVar[bool] = True
+    bounds_unseen_rows: ClassVar[bool] = True
 
     max_iter: Count = 50
     tol: NonNegative = 5e-4
@@ -96,12 +108,22 @@ class CrossFitted(Solver):
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """Whether rows are counted at known thresholds, a span suits, and there are enough rows to choose by."""
-        counts = all(c.counts_rows and not c.n_aux for c in problem.constraints)
-        if not counts or problem.domain is not None or cls.obstacle(problem) or not Span.suits_features(problem):
+        """Whether a span suits, there are enough rows to choose by, and rows are counted at known thresholds.
+
+        Or other means and AUCs are compared of so few rows for each feature that the models of all rows fit their
+        noise, see `has_few_rows`.
+        """
+        if problem.domain is not None or cls.obstacle(problem) or not Span.suits_features(problem):
+            return False
+        if any(c.n_aux for c in problem.constraints):
             return False
         cells = [c.compared_cells() for c in problem.constraints]
-        return min((int(sizes.counts.min()) for sizes in cells if sizes is not None), default=0) >= _ROWS
+        fewest = min((int(sizes.counts.min()) for sizes in cells if sizes is not None), default=0)
+        if all(c.counts_rows for c in problem.constraints):
+            return fewest >= _ROWS
+        bounds_metrics = all(c.bounds_metric for c in problem.constraints)
+        is_convex = has_convex_hessian(problem)
+        return bounds_metrics and is_convex and fewest >= _ROWS_OF_MEANS and has_few_rows(problem)
 
     def solve(
         self,
@@ -124,6 +146,8 @@ class CrossFitted(Solver):
             known = _Known(span.models, self.n_folds, None, span.free)  # for smaller bounds
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
+        if span.models.shrunken is not None:
+            return self._with_few_rows(problem, span, n_evaluations, random_state, callback)
         recorder = Recorder(callback, self.verbose)
         for n_iter, reduced in enumerate(span.problems(problem), start=1):
             found, is_completed = self._in_span(reduced, span.free, near, random_state)
@@ -172,9 +196,31 @@ class CrossFitted(Solver):
             history=(*recorder.records, *map(later, found.history)),
         )
 
+    def _with_few_rows(
+        self,
+        problem: Problem,
+        span: CrossFittedSpan,
+        n_evaluations: int,
+        rng: np.random.Generator,
+        callback: Callback | None,
+    ) -> SolverResult:
+        """Implement `solve` where models are shrunken."""
+        run = FewDirections(problem, self.tol, _completed, Recorder(callback, self.verbose), n_evaluations)
+        kept = run.solve(span, rng)
+        if kept is not None:
+            known = _Known(span.models, self.n_folds, None, span.free)
+            start = Start(kept.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
+            kept = replace(kept, history=tuple(run.recorder.records), start=start)
+            return replace(kept, n_iter=run.n_iter, n_evaluations=run.n_evaluations)
+        told = None if callback is None else lambda record: callback(run.later(record))
+        found = self._on_all_rows(problem).solve(problem, None, rng, told)
+        n_iter, n_evaluations = found.n_iter + run.n_iter, found.n_evaluations + run.n_evaluations
+        history = (*run.recorder.records, *map(run.later, found.history))
+        return replace(found, n_iter=n_iter, n_evaluations=n_evaluations, history=history)
+
     @override
     def tells_folds(self, problem: Problem) -> bool:
-        return has_convex_hessian(problem)
+        return has_convex_hessian(problem) and not has_few_rows(problem)
 
     @override
     def without_folds(self, problem: Problem, result: SolverResult) -> list[np.ndarray] | None:

@@ -20,16 +20,21 @@ from fairconstrained.solvers._directions import (
     constraint_slopes,
     curvature_table,
     obstacle_to_linear_scores,
+    obstacle_to_shared_scores,
     pulled_back,
 )
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._of_data import LastOfData
+from fairconstrained.solvers._shrunken import shrunken_of_folds
 from fairconstrained.solvers._unconstrained import smooth_without_constraints, unconstrained_of_parts
 from fairconstrained.views import Stochastic
 
-__all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]
+__all__ = ["CrossFittedModels", "CrossFittedSpan", "Shrunk", "has_few_rows", "is_of_linear_classes", "sums_of_cells"]
 
 #: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
 _MOST, _RANK = 6, 1e-2
+#: Rows of the smallest compared cell for each feature, below which models are shrunken.
+_FEW_ROWS = 8
 #: Columns and cross-fitted features of the models.
 _SPANNED = LastOfData()
 #: End of the names of bounds that are those of the training rows.
@@ -49,11 +54,41 @@ class CrossFittedModels(NamedTuple):
         Models fitted to the rows that are not in a fold, for one fold after the other.
     n_evaluations : int
         Number of evaluations that they took, in units of all rows.
+    shrunken : Shrunk or None
+        Where the models are shrunken, see `has_few_rows`.
     """
 
     whole: list[np.ndarray]
     by_fold: list[list[np.ndarray]]
     n_evaluations: int
+    shrunken: Shrunk | None = None
+
+    @property
+    def narrowed(self) -> CrossFittedModels:
+        """The unconstrained model and the sums of directions alone; these models where they are not shrunken."""
+        if self.shrunken is None:
+            return self
+        sums = self.shrunken.sums
+        return self._replace(
+            whole=[own @ sums for own in self.whole], by_fold=[[own @ sums for own in each] for each in self.by_fold]
+        )
+
+
+class Shrunk(NamedTuple):
+    """The unconstrained model without shrinkage, and what few rows can tell.
+
+    Attributes
+    ----------
+    seen, unseen : ndarray of shape (n_samples,)
+        Scores of the unconstrained model, and of those that have not seen the row.
+    sums : ndarray of shape (n_columns, n_narrow)
+        Combinations of the columns of a model: the unconstrained model, and the directions in which all rows of a
+        bounded quantity move together.
+    """
+
+    seen: np.ndarray
+    unseen: np.ndarray
+    sums: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +118,7 @@ class CrossFittedSpan:
     by_fold : list of list of ndarray
         Parameters of the models without a fold in place of those of all rows in ``columns``, for one fold after the
         other.
+    folds : ndarray of int, of shape (n_samples,)
 
     References
     ----------
@@ -95,6 +131,7 @@ class CrossFittedSpan:
     columns: list[np.ndarray]
     models: CrossFittedModels
     by_fold: list[list[np.ndarray]]
+    folds: np.ndarray
 
     @staticmethod
     def obstacle(problem: Problem) -> str:
@@ -116,10 +153,20 @@ class CrossFittedSpan:
         known : CrossFittedModels, optional
             Models of the same rows and folds under another bound.
         """
-        models = known or _cross_fitted(problem, folds, rng)
+        return cls._with_models(problem, folds, known or _cross_fitted(problem, folds, rng))
+
+    @classmethod
+    def _with_models(cls, problem: Problem, folds: np.ndarray, models: CrossFittedModels) -> CrossFittedSpan:
         (columns, *by_fold), features = _SPANNED.get(problem.data, (models,), lambda: _spanned(problem, folds, models))
         data, model = replace(problem.data, X=features), _linear(problem).with_features(features.shape[1])
-        return cls(replace(problem, data=data, model=model), features, columns, models, by_fold)
+        return cls(replace(problem, data=data, model=model), features, columns, models, by_fold, folds)
+
+    def from_narrow(self, problem: Problem) -> Iterator[CrossFittedSpan]:
+        """The span of the sums of directions alone, where models are shrunken and there are fewer, and this one."""
+        narrowed = self.models.narrowed
+        if narrowed.whole[0].shape[1] < self.models.whole[0].shape[1]:
+            yield self._with_models(problem, self.folds, narrowed)
+        yield self
 
     def without(self, fold: int, seen: np.ndarray) -> CrossFittedSpan:
         """Return the span of the rows that are not in a fold, whose models are those without the fold.
@@ -137,6 +184,8 @@ class CrossFittedSpan:
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
+        if self.models.shrunken is not None:
+            return problem.holds(self.models.shrunken.seen) and self.problem.holds(self.models.shrunken.unseen)
         unseen = self.problem.holds(self.problem.scores(self.free))
         return unseen and problem.holds(problem.scores(self.lift(self.free)))
 
@@ -147,6 +196,15 @@ class CrossFittedSpan:
         for table, columns, models in zip(tables, self.columns, self.models.whole, strict=True):
             table[: columns.shape[1]] = np.linalg.lstsq(columns, models[:, : table.shape[1]], rcond=None)[0]
         return _joined(tables)
+
+    @cached_property
+    def free_objective(self) -> float:
+        """Objective of the unconstrained models on rows that they have not seen."""
+        return self.problem.objective_at(self.free, self.problem.scores(self.free))
+
+    def with_margins(self, margins: np.ndarray) -> CrossFittedSpan:
+        """Return the span with bounds on rows not seen that are stricter by margins; shape (n_constraints,)."""
+        return replace(self, problem=self.problem.with_margins(margins))
 
     def problems(self, problem: Problem) -> Iterator[Problem]:
         """The problem in b, and if its solution does not do, the one whose bounds hold on training rows as well."""
@@ -184,7 +242,7 @@ class CrossFittedSpan:
         twice = replace(twice, X=features.reshape(2 * once.n_samples, -1))
         unseen, seen = slice(0, None, 2), slice(1, None, 2)
         bounds = [on_some_rows(c, twice, unseen) for c in reduced.constraints]
-        bounds += [on_some_rows(c.renamed(c.name + _SEEN), twice, seen) for c in reduced.constraints]
+        bounds += [on_some_rows(c.renamed(c.name + _SEEN), twice, seen) for c in problem.constraints]
         return replace(
             reduced, objective=cast(Stochastic, reduced.objective).on(twice), constraints=tuple(bounds), data=twice
         )
@@ -230,24 +288,83 @@ def _by_fold(folds: np.ndarray) -> list[np.ndarray]:
     return [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
 
 
+def has_few_rows(problem: Problem) -> bool:
+    """Whether the smallest compared cell has so few rows for each feature that unconstrained models fit its noise.
+
+    False also for bounds on counted rows alone, which few directions keep on new rows without it, and where there is no
+    way to shrink the models: with coefficients for every group, and losses that are not convex.
+    """
+    if all(c.counts_rows for c in problem.constraints) or any(c.n_aux for c in problem.constraints):
+        return False
+    if obstacle_to_shared_scores(problem) or not has_convex_hessian(problem):
+        return False
+    cells = [sizes for each in problem.constraints if (sizes := each.compared_cells()) is not None]
+    fewest = min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=np.inf)
+    return fewest < _FEW_ROWS * problem.data.n_features
+
+
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
     data, columns, by_fold = problem.data, _linear(problem).score_columns, _by_fold(folds)
     seen = (np.delete(np.arange(data.n_samples), unseen) for unseen in by_fold)
     (free, *found), n_evaluations = unconstrained_of_parts(problem, chain([None], seen))
-    scores = problem.scores(free)
-    curvatures = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
-    by_row = curvatures.reshape(len(scores), -1).mean(axis=1)
-    slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
-    of_all, of_parts = _directions(problem, by_row, slopes, by_fold, rng)
+    smooth, ridge, scores = smooth_without_constraints(problem), None, None
+    if has_few_rows(problem):
+        scores = problem.scores(free), _unseen_scores(problem, by_fold, found)
+        free, found, ridge, more = shrunken_of_folds(smooth, [free, *found], by_fold)
+        n_evaluations += more
+    at = problem.scores(free)
+    curvatures = smooth.objective.curvature(torch.from_numpy(at)).numpy()
+    by_row = curvatures.reshape(len(at), -1).mean(axis=1)
+    slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, at)])
+    (of_all, of_parts), lengths = _directions(problem, by_row, slopes, by_fold, rng, ridge)
     whole = [np.hstack([own, of_all]) for own in columns(free)]
     models = [[np.hstack([own, moves]) for own in columns(each)] for each, moves in zip(found, of_parts, strict=True)]
-    return CrossFittedModels(whole, models, n_evaluations)
+    shrunken = None if scores is None else Shrunk(*scores, sums_of_cells(lengths, len(problem.component_names)))
+    return CrossFittedModels(whole, models, n_evaluations, shrunken)
+
+
+def _unseen_scores(problem: Problem, by_fold: list[np.ndarray], params: list[np.ndarray]) -> np.ndarray:
+    """Scores of every row by the model without its fold."""
+    scores = np.empty(problem.data.n_samples)
+    for unseen, own in zip(by_fold, params, strict=True):
+        scores[unseen] = problem.scores(own)[unseen]
+    return scores
+
+
+def sums_of_cells(lengths: np.ndarray, n_components: int) -> np.ndarray:
+    """Columns of models, of which one sums the slopes of a component over the cells that it was split into.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n_directions, n_slopes)
+        Slopes as combinations of the directions, component by component.
+    n_components : int
+
+    Returns
+    -------
+    sums : ndarray of shape (1 + n_directions, n_narrow)
+        The first column is the unconstrained model.
+    """
+    together = lengths.reshape(len(lengths), n_components, -1).sum(axis=2)
+    combined, sizes, _ = np.linalg.svd(together, full_matrices=False)
+    combined = combined[:, sizes > _RANK * sizes.max(initial=0.0)]
+    sums = np.zeros((1 + len(lengths), 1 + combined.shape[1]))
+    sums[0, 0], sums[1:, 1:] = 1.0, combined
+    return sums
 
 
 def _directions(
-    problem: Problem, by_row: np.ndarray, slopes: np.ndarray, by_fold: list[np.ndarray], rng: np.random.Generator
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Directions of all rows, and of those that are not in a fold, for one fold after the other."""
+    problem: Problem,
+    by_row: np.ndarray,
+    slopes: np.ndarray,
+    by_fold: list[np.ndarray],
+    rng: np.random.Generator,
+    ridge: np.ndarray | None,
+) -> tuple[tuple[np.ndarray, list[np.ndarray]], np.ndarray]:
+    """Directions of all rows, and of those that are not in a fold, for one fold after the other.
+
+    Also returns the slopes as combinations of the directions; ndarray of shape (n_directions, n_slopes).
+    """
     model, data = _linear(problem).of_one_score, problem.data
 
     def sums(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -256,7 +373,9 @@ def _directions(
         return curvature_table(model, part, by_row[rows], rng), pulled_back(model, part, _columns(slopes[rows]))
 
     tables, gradients = zip(*map(sums, by_fold), strict=True)
-    curvature, gradient = Curvature.of(model, reduce(np.add, tables)), reduce(np.add, gradients)
+    own = np.zeros(model.n_params) if ridge is None else ridge
+    curvature, gradient = Curvature.of(model, reduce(np.add, tables) + np.diag(own)), reduce(np.add, gradients)
+    share = 1 - 1 / len(by_fold)  # of the rows, and so of the sums over them
     _, sizes, right = np.linalg.svd(curvature.descents(gradient), full_matrices=False)
     kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
     # the same combinations of slopes in every fold, so that a direction means the same there
@@ -264,8 +383,9 @@ def _directions(
     found = []
     for number in range(len(by_fold)):
         table, slope = (reduce(np.add, every[:number] + every[number + 1 :]) for every in (tables, gradients))
-        found.append(_coefficients(model, Curvature.of(model, table), slope @ combined))
-    return _coefficients(model, curvature, gradient @ combined), found
+        found.append(_coefficients(model, Curvature.of(model, table + share * np.diag(own)), slope @ combined))
+    lengths = sizes[:kept, None] * right[:kept]
+    return (_coefficients(model, curvature, gradient @ combined), found), lengths
 
 
 def _spanned(

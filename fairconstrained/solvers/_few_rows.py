@@ -1,0 +1,127 @@
+"""Search in the few directions of shrunken models, for bounds on losses and AUCs of few rows for each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers._base import Recorder, Solver, SolverResult, Status
+from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
+from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
+from fairconstrained.terms import Measured
+
+__all__ = ["FewDirections"]
+
+#: Rise of the objective on rows not seen, as a fraction, beyond which bounds are costly, and the fraction that more
+#: directions have to save; less may be chance.
+_COSTLY, _WORTH = 0.1, 0.1
+#: Largest margin as a share of ``kappa``.
+_MOST_MARGIN = 0.9
+#: How a method ends that has nothing left to do.
+_SETTLED = (Status.OPTIMAL, Status.COMPLETED)
+
+
+@dataclass
+class FewDirections:
+    """A run of `CrossFitted` with shrunken models: in the sums of directions first, and in all where these cost much.
+
+    Attributes
+    ----------
+    problem : Problem
+    tol : float
+    complete : callable
+        Takes a problem and a result in a span; returns that with the best shift and multiple of its scores.
+    recorder : Recorder
+    n_evaluations : int
+        Evaluations so far.
+    n_iter : int
+        Problems in spans that were solved so far.
+    """
+
+    problem: Problem
+    tol: float
+    complete: Callable[[Problem, SolverResult], SolverResult]
+    recorder: Recorder
+    n_evaluations: int
+    n_iter: int = 0
+
+    def solve(self, span: CrossFittedSpan, rng: np.random.Generator) -> SolverResult | None:
+        """The result within the bounds on the training rows, and on rows not seen; None if there is none."""
+        best, least = None, np.inf
+        for own in span.from_narrow(self.problem):
+            found, unseen = self._kept_in(own, rng, is_last=own is span)
+            if best is None or unseen < least * (1 - _WORTH):
+                best, least = found, unseen
+            if least <= own.free_objective * (1 + _COSTLY):
+                break
+        return best
+
+    def later(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """The record of another solver that goes on."""
+        counts = {"n_iter": record["n_iter"] + self.n_iter}
+        return {**record, **counts, "n_evaluations": record["n_evaluations"] + self.n_evaluations}
+
+    def _kept_in(
+        self, span: CrossFittedSpan, rng: np.random.Generator, is_last: bool
+    ) -> tuple[SolverResult | None, float]:
+        """As `solve` in one span; also returns the objective on rows that the models have not seen."""
+        problem = self.problem
+        for reduced, is_strict in self._problems(span, rng):
+            found = self._in_span(reduced, span.free, rng, is_last and not is_strict)
+            params = span.lift(found.model_state)
+            if found.status in _SETTLED and problem.holds(problem.scores(params)):
+                found = self.complete(span.tighter(problem, reduced, found.model_state), found)
+                params = span.lift(found.model_state)
+            share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
+            measured, objective = self._see(params, int(np.ceil(found.n_evaluations * share)))
+            if measured.excess <= 0 and found.status in _SETTLED:
+                values, multipliers = measured.values, span.of_both(found.multipliers)
+                kept = replace(found, constraint_values=values, multipliers=multipliers, candidates=())
+                return replace(kept, model_state=params, objective=objective), found.objective
+        return None, np.inf
+
+    def _in_span(self, reduced: Problem, free: np.ndarray, rng: np.random.Generator, tries_all: bool) -> SolverResult:
+        """Solve by few quadratic programs, and by iterations where these do not settle and nothing else follows."""
+        found = SequentialQuadratic(tol=self.tol).solve(reduced, Start(free), rng)
+        if found.status in _SETTLED or not tries_all:
+            return found
+        general: Solver = AugmentedLagrangian(tol=self.tol)
+        return general.solve(reduced, None, rng)
+
+    def _problems(self, span: CrossFittedSpan, rng: np.random.Generator) -> Iterator[tuple[Problem, bool]]:
+        """The problems of a span with margins for what b overfits, if there are any, and those without."""
+        margins = self._optimism(span, rng)
+        if margins.any():
+            yield from ((each, True) for each in span.with_margins(margins).problems(self.problem))
+        yield from ((each, False) for each in span.problems(self.problem))
+
+    def _optimism(self, span: CrossFittedSpan, rng: np.random.Generator) -> np.ndarray:
+        """By how much larger metrics are on rows that b has not seen, by folds; ndarray of shape (n_constraints,)."""
+        reduced, folds, quick = span.problem, span.folds, SequentialQuadratic(tol=self.tol)
+        whole = quick.solve(reduced, Start(span.free), rng)
+        if whole.status.is_infeasible:
+            return np.zeros(len(reduced.constraints))
+        scores, seen, numbers = np.empty(reduced.data.n_samples), [], np.unique(folds)
+        for fold in numbers:
+            rest = reduced.on(reduced.data.part(np.flatnonzero(folds != fold)))
+            found = quick.solve(rest, Start(whole.model_state), rng).model_state
+            scores[folds == fold] = reduced.scores(found)[folds == fold]
+            own = rest.scores(found)
+            seen.append([c.metric(own) for c in rest.constraints])
+        unseen = np.array([c.metric(scores) for c in reduced.constraints])
+        grown = np.sqrt(1 - 1 / numbers.size) * (unseen - np.mean(seen, axis=0))
+        return np.clip(grown, 0.0, _MOST_MARGIN * np.array([c.kappa for c in reduced.constraints]))
+
+    def _see(self, params: np.ndarray, n_evaluations: int) -> tuple[Measured, float]:
+        """Record the end of a search in a span; returns what it measures on the training rows, and the objective."""
+        self.n_iter, self.n_evaluations = self.n_iter + 1, self.n_evaluations + n_evaluations
+        scores = self.problem.scores(params)
+        measured, objective = self.problem.measured(scores), self.problem.objective_at(params, scores)
+        counts = {"n_iter": self.n_iter, "n_evaluations": self.n_evaluations}
+        self.recorder.add(**counts, objective=objective, **measured.values, excess=measured.excess)
+        return measured, objective
