@@ -217,7 +217,7 @@ def test_communities_and_crime_with_many_groups(real_folder):
 @pytest.mark.parametrize("metric", ["group_auc", "inter_group"])
 @pytest.mark.parametrize("load", [load_compas_table, load_a9a, load_bank_table, load_law_school_table])
 def test_no_optimum_of_the_quadratic_surrogate_is_better_at_the_same_gap(load, metric):
-    """The general solver ends at a local solution; the convex problem of the AUC fairness paper leads to no better one."""
+    """The general solver ends at a local solution, and the convex problem of the paper leads to no better one."""
     table = load()
     rows = np.random.default_rng(0).permutation(table.y.size)[:5000]
     X = StandardScaler(with_mean=not sp.issparse(table.X)).fit_transform(table.X[rows])

@@ -57,6 +57,20 @@ def test_slopes_are_at_most_thrice_those_of_the_objective(data):
     assert np.abs(slopes).sum() == pytest.approx(3e-4)
 
 
+@pytest.mark.parametrize(("excess", "is_narrow"), [(0.002, False), (0.1, True)])
+def test_slopes_are_wide_until_a_bound_is_exceeded_in_the_second_half(data, excess, is_narrow):
+    pressure, _ = pressure_on(data, DemographicParity(0.01), n_rounds=10)
+    scores = scores_of(data)
+    far = np.abs(scores) > 2 * scores.std()
+    shares = []
+    for _ in range(10):
+        pressure.refine(scores, np.array([excess]))
+        pull = np.abs(pressure.slopes(scores, 1e9)[0])
+        shares.append(pull[far].max() / pull.max())
+    assert min(shares[:5]) > 0.05
+    assert (shares[-1] < 1e-3) == is_narrow
+
+
 def test_nothing_pulls_where_the_bound_holds(data):
     pressure, _ = pressure_on(data, DemographicParity(0.9))
     scores = scores_of(data)
