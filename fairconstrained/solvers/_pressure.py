@@ -77,7 +77,9 @@ class Pressure:
     start : Start or None
         A start with multipliers.
     n_rounds : int
-        Rounds in all, which say how fast surrogates and multipliers have to be.
+        Rounds to come, which say how fast surrogates and multipliers have to be.
+    n_before : int, default=0
+        Rounds before these, whose scores are kept.
 
     Attributes
     ----------
@@ -85,7 +87,7 @@ class Pressure:
         Mean of the multipliers over about the last ten rounds.
     """
 
-    def __init__(self, terms: Terms, start: Start | None, n_rounds: int) -> None:
+    def __init__(self, terms: Terms, start: Start | None, n_rounds: int, n_before: int = 0) -> None:
         constraints = terms.constraints
         n_components = len(terms.component_names)
         self._lasting = np.zeros(n_components)
@@ -96,7 +98,7 @@ class Pressure:
         nothing = _Nothing(terms.objective.loss, terms.data)
         wide = tuple(c if c.decision_threshold is None else c.with_logistic_slopes() for c in constraints)
         self._narrow: tuple[BoundConstraint, ...] | None = constraints  # None when they have been taken
-        self._last_wide = _WIDE_ROUNDS * n_rounds
+        self._last_wide = _WIDE_ROUNDS * (n_before + n_rounds) - n_before
         self._terms = Terms(nothing, wide, terms.data, terms.threshold)
         self.mean = self._lasting.copy()
         self._kappas = np.array([c.kappa for c in constraints])
