@@ -66,9 +66,10 @@ class Pressure:
     by :math:`\sum_L (\sum_{i \in L} d_i)^2 / \sum_{i \in L} h_i`. The geometric mean of the two is the response,
     because later trees can follow slopes that this one cannot.
 
-    Where decisions at a threshold are compared, the surrogate is at first the logistic function of width one, with a
-    slope for every row. Narrow ones move the few rows next to the threshold, which trees know by heart, so that the
-    metrics of new rows follow less. They take its place in the second half of the rounds, if a bound is still exceeded.
+    Where the metrics of other rows are bounded, and decisions at a threshold are compared, the surrogate is at first
+    the logistic function of width one, with a slope for every row. Narrow ones move the few rows next to the threshold,
+    which trees know by heart, and other rows do not follow. They take its place in the second half of the rounds, if a
+    bound is still exceeded.
 
     Parameters
     ----------
@@ -80,6 +81,8 @@ class Pressure:
         Rounds to come, which say how fast surrogates and multipliers have to be.
     n_before : int, default=0
         Rounds before these, whose scores are kept.
+    for_other_rows : bool, default=False
+        Whether the metrics of other rows than those of the terms are bounded.
 
     Attributes
     ----------
@@ -87,7 +90,9 @@ class Pressure:
         Mean of the multipliers over about the last ten rounds.
     """
 
-    def __init__(self, terms: Terms, start: Start | None, n_rounds: int, n_before: int = 0) -> None:
+    def __init__(
+        self, terms: Terms, start: Start | None, n_rounds: int, n_before: int = 0, for_other_rows: bool = False
+    ) -> None:
         constraints = terms.constraints
         n_components = len(terms.component_names)
         self._lasting = np.zeros(n_components)
@@ -96,10 +101,12 @@ class Pressure:
             constraints = tuple(c.with_components(own) if own.size else c for c, own in pairs)
             self._lasting = np.concatenate([np.empty(0), *start.multipliers])
         nothing = _Nothing(terms.objective.loss, terms.data)
-        wide = tuple(c if c.decision_threshold is None else c.with_logistic_slopes() for c in constraints)
-        self._narrow: tuple[BoundConstraint, ...] | None = constraints  # None when they have been taken
+        self._narrow: tuple[BoundConstraint, ...] | None = None  # to take the place of wide ones
+        if for_other_rows:
+            self._narrow = constraints
+            constraints = tuple(c if c.decision_threshold is None else c.with_logistic_slopes() for c in constraints)
         self._last_wide = _WIDE_ROUNDS * (n_before + n_rounds) - n_before
-        self._terms = Terms(nothing, wide, terms.data, terms.threshold)
+        self._terms = Terms(nothing, constraints, terms.data, terms.threshold)
         self.mean = self._lasting.copy()
         self._kappas = np.array([c.kappa for c in constraints])
         self._margins = np.zeros(len(constraints))
@@ -154,7 +161,7 @@ class Pressure:
         self._judged = judged
 
     def _take_narrow(self) -> None:
-        """Replace the wide surrogates, if they have not been replaced before."""
+        """Replace the wide surrogates, if there are any left."""
         if self._narrow is not None:
             pairs, self._narrow = zip(self._narrow, self._terms.constraints, strict=True), None
             narrow = tuple(own.with_components(c.components) if c.components.size else own for own, c in pairs)

@@ -43,10 +43,11 @@ class NewtonBoosting(Solver, is_registered=False):
 
     Every ``measure_every`` trees the exact metrics are measured, and the surrogates :math:`c_j` are set to them
     (`Exact.refined`): their width falls to .1 standard deviations of the scores, their values are corrected to the
-    exact ones, and the allowed gap changes by what they are wrong by. Where decisions are compared, they are logistic
-    functions of width one for at least half of the trees, and for all where the bound can be kept so: they have slopes
-    for all rows, and not only for those at the threshold, which the trees know by heart. The weight :math:`\rho` follows from how much a
-    tree changes the constraints, doubles where a violation does not fall and halves where it changes sign.
+    exact ones, and the allowed gap changes by what they are wrong by. Where decisions are compared on validation rows,
+    they are logistic functions of width one for at least half of the trees, and for all where the bound can be kept so:
+    they have slopes for all rows, and not only for those at the threshold, which the trees know by heart. The weight
+    :math:`\rho` follows from how much a tree changes the constraints, doubles where a violation does not fall and
+    halves where it changes sign.
 
     The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
     ``kappa`` plus their granularity, or the one nearest to that.
@@ -174,7 +175,8 @@ class _Run:
         self.n_planned = self.solver.n_trees - begin.n_trees
         self.every = self.solver.measure_every or max(self.n_planned // 60, 1)
         self.model = cast(BoostedTrees, self.problem.model)
-        self.pressure = Pressure(self.problem, start, max(self.n_planned, 1), begin.n_trees)
+        n_rounds, for_others = max(self.n_planned, 1), self.judged is not self.problem
+        self.pressure = Pressure(self.problem, start, n_rounds, begin.n_trees, for_others)
         seed = int(self.rng.integers(2**31 - 1))
         others = None if self.judged is self.problem else self.judged.data
         params = {"learning_rate": self.solver.learning_rate, "seed": seed}
