@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints import BoundConstraint
 from fairconstrained.objectives import BoundObjective
 from fairconstrained.problem import Start
 from fairconstrained.terms import Terms
@@ -21,9 +20,9 @@ __all__ = ["Pressure"]
 #: Blur of the surrogates in standard deviations of the scores, at first and finally. The scores of a few trees have few
 #: values, of which a narrow surrogate sees none or a whole group.
 _FIRST_BLUR, _FINAL_BLUR = 1.0, 0.1
-#: Share of all rounds from which on narrow surrogates take the place of wide ones where a metric exceeds its bound, and
+#: Share of all rounds from which on wide surrogates take the place of narrow ones where a metric exceeds its bound, and
 #: by how much of ``kappa`` it has to do so.
-_WIDE_ROUNDS, _FAR = 0.5, 0.25
+_NARROW_ROUNDS, _FAR = 0.5, 0.25
 #: Share of all rounds in which the blur is halved, and after which the reaction may change.
 _PERIOD = 1 / 15
 #: Change of the multipliers for a violation: the part that follows the present violation, in units of what the next
@@ -66,10 +65,9 @@ class Pressure:
     by :math:`\sum_L (\sum_{i \in L} d_i)^2 / \sum_{i \in L} h_i`. The geometric mean of the two is the response,
     because later trees can follow slopes that this one cannot.
 
-    Where the metrics of other rows are bounded, and decisions at a threshold are compared, the surrogate is at first
-    the logistic function of width one, with a slope for every row. Narrow ones move the few rows next to the threshold,
-    which trees know by heart, and other rows do not follow. They take its place in the second half of the rounds, if a
-    bound is still exceeded.
+    Where the metrics of other rows are bounded, decisions at a threshold are compared, and a bound is exceeded in the
+    second half of the rounds, the surrogate becomes the logistic function of width one, with a slope for every row.
+    Narrow ones move the few rows next to the threshold, which trees know by heart, and other rows do not follow.
 
     Parameters
     ----------
@@ -101,11 +99,8 @@ class Pressure:
             constraints = tuple(c.with_components(own) if own.size else c for c, own in pairs)
             self._lasting = np.concatenate([np.empty(0), *start.multipliers])
         nothing = _Nothing(terms.objective.loss, terms.data)
-        self._narrow: tuple[BoundConstraint, ...] | None = None  # to take the place of wide ones
-        if for_other_rows:
-            self._narrow = constraints
-            constraints = tuple(c if c.decision_threshold is None else c.with_logistic_slopes() for c in constraints)
-        self._last_wide = _WIDE_ROUNDS * (n_before + n_rounds) - n_before
+        self._widens = for_other_rows
+        self._last_narrow = _NARROW_ROUNDS * (n_before + n_rounds) - n_before
         self._terms = Terms(nothing, constraints, terms.data, terms.threshold)
         self.mean = self._lasting.copy()
         self._kappas = np.array([c.kappa for c in constraints])
@@ -149,8 +144,8 @@ class Pressure:
         judged : ndarray of shape (n_constraints,)
             Exact violations on the rows that the result is judged on, which the margins are to make up for.
         """
-        if self._n_rounds >= self._last_wide and (judged > _FAR * self._kappas).any():
-            self._take_narrow()
+        if self._widens and self._n_rounds >= self._last_narrow and (judged > _FAR * self._kappas).any():
+            self._widen()
         pairs = zip(self._terms.constraints, self._margins.tolist(), strict=True)
         refined = tuple(c.refined(scores, blur=self.blur, margin=margin) for c, margin in pairs)
         new = [len(c.component_names) for c in refined]
@@ -160,12 +155,11 @@ class Pressure:
         self._spread = spread if spread > 1e-9 * np.abs(scores).max() else 1.0
         self._judged = judged
 
-    def _take_narrow(self) -> None:
-        """Replace the wide surrogates, if there are any left."""
-        if self._narrow is not None:
-            pairs, self._narrow = zip(self._narrow, self._terms.constraints, strict=True), None
-            narrow = tuple(own.with_components(c.components) if c.components.size else own for own, c in pairs)
-            self._terms = replace(self._terms, constraints=narrow)
+    def _widen(self) -> None:
+        """Give the surrogates of decisions slopes for all rows, from now on."""
+        self._widens = False
+        wide = (c if c.decision_threshold is None else c.with_logistic_slopes() for c in self._terms.constraints)
+        self._terms = replace(self._terms, constraints=tuple(wide))
 
     def _extended(self, old: np.ndarray, sizes: list[int]) -> np.ndarray:
         """Values of the components with zeros for those that are new."""

@@ -43,11 +43,11 @@ class NewtonBoosting(Solver, is_registered=False):
 
     Every ``measure_every`` trees the exact metrics are measured, and the surrogates :math:`c_j` are set to them
     (`Exact.refined`): their width falls to .1 standard deviations of the scores, their values are corrected to the
-    exact ones, and the allowed gap changes by what they are wrong by. Where decisions are compared on validation rows,
-    they are logistic functions of width one for at least half of the trees, and for all where the bound can be kept so:
-    they have slopes for all rows, and not only for those at the threshold, which the trees know by heart. The weight
-    :math:`\rho` follows from how much a tree changes the constraints, doubles where a violation does not fall and
-    halves where it changes sign.
+    exact ones, and the allowed gap changes by what they are wrong by. Where decisions are compared on
+    validation rows and a bound is exceeded in the second half of the trees, they become logistic functions of width
+    one, which have slopes for all rows, and not only for those at the threshold, which the trees know by heart. The
+    weight :math:`\rho` follows from how much a tree changes the constraints, doubles where a violation does not fall
+    and halves where it changes sign.
 
     The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
     ``kappa`` plus their granularity, or the one nearest to that.
