@@ -56,6 +56,11 @@ class Status(StrEnum):
         """Whether the constraints do not hold."""
         return self in (Status.INFEASIBLE, Status.INFEASIBLE_STATIONARY)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the constraints hold, and the method has nothing left to do."""
+        return self in (Status.OPTIMAL, Status.COMPLETED)
+
 
 @dataclass(frozen=True)
 class SolverResult:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Recorder, Solver, SolverResult, Status
+from fairconstrained.solvers._base import Recorder, SolverResult
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
@@ -22,8 +21,6 @@ __all__ = ["FewDirections"]
 _COSTLY, _WORTH = 0.1, 0.1
 #: Largest margin as a share of ``kappa``.
 _MOST_MARGIN = 0.9
-#: How a method ends that has nothing left to do.
-_SETTLED = (Status.OPTIMAL, Status.COMPLETED)
 
 
 @dataclass
@@ -61,11 +58,6 @@ class FewDirections:
                 break
         return best
 
-    def later(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The record of another solver that goes on."""
-        counts = {"n_iter": record["n_iter"] + self.n_iter}
-        return {**record, **counts, "n_evaluations": record["n_evaluations"] + self.n_evaluations}
-
     def _kept_in(
         self, span: CrossFittedSpan, rng: np.random.Generator, is_last: bool
     ) -> tuple[SolverResult | None, float]:
@@ -74,12 +66,12 @@ class FewDirections:
         for reduced, is_strict in self._problems(span, rng):
             found = self._in_span(reduced, span.free, rng, is_last and not is_strict)
             params = span.lift(found.model_state)
-            if found.status in _SETTLED and problem.holds(problem.scores(params)):
+            if found.status.is_settled and problem.holds(problem.scores(params)):
                 found = self.complete(span.tighter(problem, reduced, found.model_state), found)
                 params = span.lift(found.model_state)
             share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
             measured, objective = self._see(params, int(np.ceil(found.n_evaluations * share)))
-            if measured.excess <= 0 and found.status in _SETTLED:
+            if measured.excess <= 0 and found.status.is_settled:
                 values, multipliers = measured.values, span.of_both(found.multipliers)
                 kept = replace(found, constraint_values=values, multipliers=multipliers, candidates=())
                 return replace(kept, model_state=params, objective=objective), found.objective
@@ -88,10 +80,9 @@ class FewDirections:
     def _in_span(self, reduced: Problem, free: np.ndarray, rng: np.random.Generator, tries_all: bool) -> SolverResult:
         """Solve by few quadratic programs, and by iterations where these do not settle and nothing else follows."""
         found = SequentialQuadratic(tol=self.tol).solve(reduced, Start(free), rng)
-        if found.status in _SETTLED or not tries_all:
+        if found.status.is_settled or not tries_all:
             return found
-        general: Solver = AugmentedLagrangian(tol=self.tol)
-        return general.solve(reduced, None, rng)
+        return AugmentedLagrangian(tol=self.tol).solve(reduced, None, rng)
 
     def _problems(self, span: CrossFittedSpan, rng: np.random.Generator) -> Iterator[tuple[Problem, bool]]:
         """The problems of a span with margins for what b overfits, if there are any, and those without."""

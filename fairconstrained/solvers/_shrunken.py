@@ -13,7 +13,7 @@ from fairconstrained.solvers._at_once import shares_of_part
 from fairconstrained.solvers._directions import Curvature
 from fairconstrained.solvers._linear_losses import LinearLosses
 
-__all__ = ["Shrunken", "shrunken_of_folds"]
+__all__ = ["Shrunken", "shrunken_of_folds", "unseen_scores"]
 
 #: Ridges that are tried, in multiples of the curvature of every coefficient at scores of zero.
 _RIDGES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -126,12 +126,18 @@ def _at(losses: LinearLosses, number: int, ridge: np.ndarray, params: np.ndarray
     return float(values[0] + params @ (ridge * params) / 2), gradients[:, 0] + ridge * params
 
 
+def unseen_scores(problem: Problem, by_fold: Sequence[np.ndarray], params: Sequence[np.ndarray]) -> np.ndarray:
+    """Scores of every row by the model without its fold; ndarray of shape (n_samples,)."""
+    scores = np.empty(problem.data.n_samples)
+    for rows, own in zip(by_fold, params, strict=True):
+        scores[rows] = problem.scores(own)[rows]
+    return scores
+
+
 def _left_out_loss(
     problem: Problem, shares: np.ndarray, by_fold: Sequence[np.ndarray], params: Sequence[np.ndarray]
 ) -> float:
     """Mean loss of all rows by the models that have not seen them."""
     objective: Any = problem.objective
-    scores = np.empty(problem.data.n_samples)
-    for rows, own in zip(by_fold, params, strict=True):
-        scores[rows] = problem.scores(own)[rows]
-    return float(shares @ objective.row_loss.of(torch.from_numpy(scores), problem.data.y).numpy())
+    scores = torch.from_numpy(unseen_scores(problem, by_fold, params))
+    return float(shares @ objective.row_loss.of(scores, problem.data.y).numpy())

@@ -40,8 +40,6 @@ _LOSS = 1e-3
 _SHORT, _MOST_BOUNDS = 12, 60
 #: Fraction of the objective within smooth bounds by which that of counted ones may be larger.
 _SHORTFALL = 0.01
-#: How a method ends that has nothing left to do.
-_SETTLED = (Status.OPTIMAL, Status.COMPLETED)
 
 
 @dataclass(frozen=True)
@@ -122,8 +120,7 @@ class CrossFitted(Solver):
         if all(c.counts_rows for c in problem.constraints):
             return fewest >= _ROWS
         bounds_metrics = all(c.bounds_metric for c in problem.constraints)
-        is_convex = has_convex_hessian(problem)
-        return bounds_metrics and is_convex and fewest >= _ROWS_OF_MEANS and has_few_rows(problem)
+        return bounds_metrics and fewest >= _ROWS_OF_MEANS and has_few_rows(problem)
 
     def solve(
         self,
@@ -183,18 +180,7 @@ class CrossFitted(Solver):
                     candidates=(),
                 )
 
-        def later(record: Mapping[str, Any]) -> dict[str, Any]:
-            counts = {"n_iter": record["n_iter"] + n_iter, "n_evaluations": record["n_evaluations"] + n_evaluations}
-            return {**record, **counts}
-
-        told = None if callback is None else lambda record: callback(later(record))
-        found = on_all_rows.solve(problem, None, random_state, told)
-        return replace(
-            found,
-            n_iter=found.n_iter + n_iter,
-            n_evaluations=found.n_evaluations + n_evaluations,
-            history=(*recorder.records, *map(later, found.history)),
-        )
+        return self._on_all_rows_after(recorder, n_iter, n_evaluations, problem, random_state, callback)
 
     def _with_few_rows(
         self,
@@ -212,11 +198,31 @@ class CrossFitted(Solver):
             start = Start(kept.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             kept = replace(kept, history=tuple(run.recorder.records), start=start)
             return replace(kept, n_iter=run.n_iter, n_evaluations=run.n_evaluations)
-        told = None if callback is None else lambda record: callback(run.later(record))
+        return self._on_all_rows_after(run.recorder, run.n_iter, run.n_evaluations, problem, rng, callback)
+
+    def _on_all_rows_after(
+        self,
+        recorder: Recorder,
+        n_iter: int,
+        n_evaluations: int,
+        problem: Problem,
+        rng: np.random.Generator,
+        callback: Callback | None,
+    ) -> SolverResult:
+        """The result of the solver for all rows, which goes on with the records and counts of searches in spans."""
+
+        def later(record: Mapping[str, Any]) -> dict[str, Any]:
+            counts = {"n_iter": record["n_iter"] + n_iter, "n_evaluations": record["n_evaluations"] + n_evaluations}
+            return {**record, **counts}
+
+        told = None if callback is None else lambda record: callback(later(record))
         found = self._on_all_rows(problem).solve(problem, None, rng, told)
-        n_iter, n_evaluations = found.n_iter + run.n_iter, found.n_evaluations + run.n_evaluations
-        history = (*run.recorder.records, *map(run.later, found.history))
-        return replace(found, n_iter=n_iter, n_evaluations=n_evaluations, history=history)
+        return replace(
+            found,
+            n_iter=found.n_iter + n_iter,
+            n_evaluations=found.n_evaluations + n_evaluations,
+            history=(*recorder.records, *map(later, found.history)),
+        )
 
     @override
     def tells_folds(self, problem: Problem) -> bool:
@@ -277,12 +283,12 @@ class CrossFitted(Solver):
         for attempt in self._attempts(reduced, free, start, rng):
             results.append(attempt.settled(reduced))
             goals += [] if attempt.goal is None else [attempt.goal]
-            if attempt.is_last and any(one.status in _SETTLED for one, _ in results):
+            if attempt.is_last and any(one.status.is_settled for one, _ in results):
                 break
         found, is_completed = min(results, key=lambda pair: (pair[0].status.is_infeasible, pair[0].objective))
         if found.status.is_infeasible and goals and min(goals) == np.inf:
             found = replace(found, status=Status.INFEASIBLE_STATIONARY)
-        if found.status is Status.MAX_ITER and any(one.status in _SETTLED for one, _ in results):
+        if found.status is Status.MAX_ITER and any(one.status.is_settled for one, _ in results):
             found = replace(found, status=Status.COMPLETED)  # it is better than one that has settled
         return replace(found, n_evaluations=sum(one.n_evaluations for one, _ in results)), is_completed
 
@@ -327,7 +333,7 @@ class _Attempt(NamedTuple):
 
         It has settled as well where the goal is reached within the bounds.
         """
-        if self.found.status in _SETTLED:
+        if self.found.status.is_settled:
             return self.found, False
         result = _completed(problem, self.found)
         goal = np.inf if self.goal is None else self.goal

@@ -25,7 +25,7 @@ from fairconstrained.solvers._directions import (
 )
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._of_data import LastOfData
-from fairconstrained.solvers._shrunken import shrunken_of_folds
+from fairconstrained.solvers._shrunken import shrunken_of_folds, unseen_scores
 from fairconstrained.solvers._unconstrained import smooth_without_constraints, unconstrained_of_parts
 from fairconstrained.views import Stochastic
 
@@ -309,7 +309,7 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     (free, *found), n_evaluations = unconstrained_of_parts(problem, chain([None], seen))
     smooth, ridge, scores = smooth_without_constraints(problem), None, None
     if has_few_rows(problem):
-        scores = problem.scores(free), _unseen_scores(problem, by_fold, found)
+        scores = problem.scores(free), unseen_scores(problem, by_fold, found)
         free, found, ridge, more = shrunken_of_folds(smooth, [free, *found], by_fold)
         n_evaluations += more
     at = problem.scores(free)
@@ -321,14 +321,6 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     models = [[np.hstack([own, moves]) for own in columns(each)] for each, moves in zip(found, of_parts, strict=True)]
     shrunken = None if scores is None else Shrunk(*scores, sums_of_cells(lengths, len(problem.component_names)))
     return CrossFittedModels(whole, models, n_evaluations, shrunken)
-
-
-def _unseen_scores(problem: Problem, by_fold: list[np.ndarray], params: list[np.ndarray]) -> np.ndarray:
-    """Scores of every row by the model without its fold."""
-    scores = np.empty(problem.data.n_samples)
-    for unseen, own in zip(by_fold, params, strict=True):
-        scores[unseen] = problem.scores(own)[unseen]
-    return scores
 
 
 def sums_of_cells(lengths: np.ndarray, n_components: int) -> np.ndarray:
