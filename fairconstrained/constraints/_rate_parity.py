@@ -235,11 +235,28 @@ class BoundRateParity(BoundThresholdParity, BoundSplitParity):
             values = values + least
 
         def pull(multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            of_rates = np.bincount(first, multipliers * of_first, rates.size)
-            of_rates += np.bincount(second, multipliers * of_second, rates.size)
+            of_rates = self._of_rates(multipliers, of_first, of_second)
             return pull_rates(of_rates[:, None])[0], aux[:0]
 
         return values, pull
+
+    @override
+    def decision_costs(self, scores: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+        rates, (first, second) = self.exact_rates_of(scores[None], self.threshold)[:, 0], self._pairs
+        of_shares = self._shares(rates)[1] if self.normalize else np.ones_like(rates)
+        of_rates = iter(self._of_rates(multipliers, of_shares[first], -of_shares[second]))
+        costs = np.zeros(self.data.n_samples)
+        for cells in self.blocks:
+            for rows in cells.slices:
+                costs[rows] += next(of_rates) * cells.weights.numpy()[rows]
+        return costs
+
+    def _of_rates(self, multipliers: np.ndarray, of_first: np.ndarray, of_second: np.ndarray) -> np.ndarray:
+        """Slopes of a combination of the components in the rates, from those of every component in its two rates."""
+        first, second = self._pairs
+        n_cells = sum(map(len, self.blocks))
+        of_rates = np.bincount(first, multipliers * of_first, n_cells)
+        return of_rates + np.bincount(second, multipliers * of_second, n_cells)
 
     def _shares(self, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Clipped rate of every cell in units of the components, and its slope; two of shape (n_cells,)."""

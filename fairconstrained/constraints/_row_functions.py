@@ -129,6 +129,14 @@ class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
     def decision_threshold(self) -> float | None:
         return 0.0 if self.function.is_step else None
 
+    @override
+    def decision_costs(self, scores: np.ndarray, multipliers: np.ndarray) -> np.ndarray | None:
+        if not self.function.is_step:
+            return None
+        ones, targets = np.ones(self.data.n_samples), self.data.y.numpy()
+        weights, _ = self.row_weights(multipliers)
+        return weights * (self.function.exact(ones, targets) - self.function.exact(-ones, targets))
+
     @property
     @override
     def row_loss(self) -> Loss:

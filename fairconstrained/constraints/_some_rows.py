@@ -136,6 +136,10 @@ class _SomeRows(BoundConstraint):
             return None
         return self._scattered(own, own.max(initial=-1) + 1)
 
+    def decision_costs(self, scores: np.ndarray, multipliers: np.ndarray) -> np.ndarray | None:
+        own = self.inner.decision_costs(scores[self._rows], multipliers)
+        return None if own is None else self._scattered(own, 0.0)
+
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Any:
         return self._with(self.inner.refined(scores[self._rows], blur=blur, margin=margin))
 

@@ -240,6 +240,24 @@ class BoundConstraint(Exact):
         """Score above which the metric counts a row as positive; None where it counts none."""
         return None
 
+    def decision_costs(self, scores: np.ndarray, multipliers: np.ndarray) -> np.ndarray | None:
+        """Growth of a combination of the components when a row is decided positive, and not negative.
+
+        To first order at the decisions by these scores, and without any surrogate.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+        multipliers : ndarray of shape (n_components,)
+            Coefficients of the combination.
+
+        Returns
+        -------
+        costs : ndarray of shape (n_samples,) or None
+            None where the metric depends on more than decisions, or where no formula is known.
+        """
+        return None
+
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """The metric of positive multiples of the scores, shifted so that the rows above a cut are positive.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,10 +13,11 @@ from typing_extensions import override
 
 from fairconstrained.objectives import BoundObjective
 from fairconstrained.problem import Start
+from fairconstrained.solvers._decision_costs import follow_costs
 from fairconstrained.terms import Terms
 from fairconstrained.views import RowLosses
 
-__all__ = ["Pressure"]
+__all__ = ["Pressure", "Pull"]
 
 #: Blur of the surrogates in standard deviations of the scores, at first and finally. The scores of a few trees have few
 #: values, of which a narrow surrogate sees none or a whole group.
@@ -46,6 +48,22 @@ _ROUND = 0.1
 _LEAST = 0.3
 
 
+class Pull(NamedTuple):
+    """The pull of the constraints on the scores in a round.
+
+    Attributes
+    ----------
+    slopes, curvature : ndarray of shape (n_samples,)
+        Their slopes in the scores, and the curvature that holds the steps along them short.
+    costs : ndarray of shape (n_samples,)
+        Cost of deciding a row positive, less that of deciding it negative; zero unless the objective has such costs.
+    """
+
+    slopes: np.ndarray
+    curvature: np.ndarray
+    costs: np.ndarray
+
+
 @dataclass(frozen=True)
 class _Nothing(BoundObjective):
     """An objective of zero: the constraints are differentiated alone."""
@@ -69,6 +87,9 @@ class Pressure:
     second half of the rounds, the surrogate becomes the logistic function of width one, with a slope for every row.
     Narrow ones move the few rows next to the threshold, which trees know by heart, and other rows do not follow.
 
+    Where the objective has costs of decisions, constraints on decisions add to those of all rows, beside their slopes
+    at the threshold.
+
     Parameters
     ----------
     terms : Terms
@@ -81,6 +102,8 @@ class Pressure:
         Rounds before these, whose scores are kept.
     for_other_rows : bool, default=False
         Whether the metrics of other rows than those of the terms are bounded.
+    has_costs : bool, default=False
+        Whether the objective has costs of decisions, which constraints can add to.
 
     Attributes
     ----------
@@ -89,7 +112,13 @@ class Pressure:
     """
 
     def __init__(
-        self, terms: Terms, start: Start | None, n_rounds: int, n_before: int = 0, for_other_rows: bool = False
+        self,
+        terms: Terms,
+        start: Start | None,
+        n_rounds: int,
+        n_before: int = 0,
+        for_other_rows: bool = False,
+        has_costs: bool = False,
     ) -> None:
         constraints = terms.constraints
         n_components = len(terms.component_names)
@@ -99,7 +128,7 @@ class Pressure:
             constraints = tuple(c.with_components(own) if own.size else c for c, own in pairs)
             self._lasting = np.concatenate([np.empty(0), *start.multipliers])
         nothing = _Nothing(terms.objective.loss, terms.data)
-        self._widens = for_other_rows
+        self._has_costs, self._widens = has_costs, for_other_rows
         self._last_narrow = _NARROW_ROUNDS * (n_before + n_rounds) - n_before
         self._terms = Terms(nothing, constraints, terms.data, terms.threshold)
         self.mean = self._lasting.copy()
@@ -109,10 +138,10 @@ class Pressure:
         self._period = max(round(_PERIOD * n_rounds), 1)
         self._next_change = self._period
         self._lasting_share = max(_LASTING, min(_FASTEST, 1.5 / self._period))
-        self._response, self._gain, self._last_worst = 0.0, 1.0, 0.0
+        self._response, self._gain, self._last_worst = 0.0, 1.0, (0, 0.0)
         self._judged: np.ndarray | None = None
-        self._age, self._last = _OLDEST, (np.empty(0), np.empty(0))
-        self._direction: np.ndarray | None = None
+        self._age, self._last = _OLDEST, self._no_pull()
+        self._direction: tuple[np.ndarray, np.ndarray] | None = None
         self.worst = 0.0
 
     @property
@@ -166,28 +195,24 @@ class Pressure:
         pairs = zip(self._parts, sizes, strict=True)
         return np.concatenate([np.pad(old[part], (0, size - part.stop + part.start)) for part, size in pairs])
 
-    def slopes(self, scores: np.ndarray, force: float) -> tuple[np.ndarray, np.ndarray]:
-        """Slopes of the constraints in this round, and the curvature that holds their steps short.
+    def pull(self, scores: np.ndarray, force: float) -> Pull:
+        """Slopes, curvature and costs of this round.
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples,)
         force : float
-            Sum of the absolute slopes of the objective.
-
-        Returns
-        -------
-        slopes, curvature : ndarray of shape (n_samples,)
+            Sum of the absolute slopes of the objective, or of its costs of decisions.
         """
         self._n_rounds += 1
         moves = any(c.n_aux for c in self._terms.constraints)  # thresholds, say, that follow the scores
         if self._judged is None and self._age < _OLDEST and not moves:
             self._age += 1
             return self._last
-        self._age, self._last = 0, self._new_slopes(scores, force)
+        self._age, self._last = 0, self._new_pull(scores, force)
         return self._last
 
-    def _new_slopes(self, scores: np.ndarray, force: float) -> tuple[np.ndarray, np.ndarray]:
+    def _new_pull(self, scores: np.ndarray, force: float) -> Pull:
         point = self._terms.at_scores(torch.from_numpy(scores.copy()), self._terms.initial_aux(scores))
         excess = point.constraints
         self._set_margins(excess)
@@ -195,16 +220,32 @@ class Pressure:
         multipliers = self._multipliers(excess)
         self._direction = None
         if not multipliers.any():
-            return np.zeros_like(scores), np.zeros_like(scores)
-        slopes = point.slopes(0.0, multipliers)[0].numpy()
-        self._direction = slopes / np.linalg.norm(multipliers)
+            return self._no_pull()
+        costs, slopes = self._costs(scores, multipliers), point.slopes(0.0, multipliers)[0].numpy()
         others, curvature = self._convex_curvature(scores, multipliers)
         straight = slopes if others is multipliers else point.slopes(0.0, others)[0].numpy()
         curvature = curvature + np.abs(straight) / (_STEP * min(self._spread, _WIDEST))
+        norm = float(np.linalg.norm(multipliers))
+        pull = slopes + follow_costs(costs, scores - self._terms.threshold)[0]
+        self._direction = slopes / norm, pull / norm
         share = min(1.0, _MOST * force / max(float(np.abs(slopes).sum()), np.finfo(float).tiny))
         if share < 1:
             self._lasting = self._lasting * share
-        return share * slopes, share * curvature
+        return Pull(share * slopes, share * curvature, share * costs)
+
+    def _no_pull(self) -> Pull:
+        zeros = np.zeros(self._terms.data.n_samples)
+        return Pull(zeros, zeros, zeros)
+
+    def _costs(self, scores: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+        """Costs of deciding each row positive, of the constraints that are about these decisions."""
+        costs = np.zeros_like(scores)
+        if self._has_costs:
+            for constraint, part in zip(self._terms.constraints, self._parts, strict=True):
+                if constraint.decision_threshold == self._terms.threshold:
+                    own = constraint.decision_costs(scores, multipliers[part])
+                    costs += 0.0 if own is None else own
+        return costs
 
     def _convex_curvature(self, scores: np.ndarray, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Multipliers of the constraints that have no curvature of their own, and the curvature of the others.
@@ -254,14 +295,17 @@ class Pressure:
         if self._n_rounds < self._next_change or not excess.size:
             return
         self._next_change = self._n_rounds + self._period
-        active = excess[(excess > 0) | (self._lasting > 0)]  # violated, or slack although something is paid for it
-        worst = float(active[np.abs(active).argmax()]) if active.size else 0.0
-        if worst * self._last_worst < 0:
+        active = (excess > 0) | (self._lasting > 0)  # violated, or slack although something is paid for it
+        at = int(np.where(active, np.abs(excess), -1.0).argmax())
+        worst = float(excess[at]) if active.any() else 0.0
+        last_at, last = self._last_worst
+        # Two components of one difference are never violated at once: it is the last one that shows an overshoot.
+        if last_at < excess.size and float(excess[last_at]) * last < 0:
             self._gain = max(self._gain / 2, 1.0)
-        elif abs(worst) > 0.75 * abs(self._last_worst) > 0:
+        elif abs(worst) > 0.75 * abs(last) > 0:
             most = _STRONGEST if worst > 0 else max(self._gain, _STRONGEST_OF_SLACK)
             self._gain = min(2 * self._gain, most)
-        self._last_worst = worst
+        self._last_worst = at, worst
 
     def observe(self, change: np.ndarray, curvature: np.ndarray) -> None:
         """Estimate how the scores respond, from the change by a tree.
@@ -275,10 +319,11 @@ class Pressure:
         """
         if self._direction is None:
             return
-        direction, curvature = self._direction, np.maximum(curvature, _LEAST * curvature.mean())
+        (direction, pull), curvature = self._direction, np.maximum(curvature, _LEAST * curvature.mean())
         _, leaf = np.unique(np.round(change, 9), return_inverse=True)
-        of_tree = float((np.bincount(leaf, direction) ** 2 / np.bincount(leaf, curvature)).sum())
-        of_rows = float((direction * direction / curvature).sum())
+        together = np.bincount(leaf, direction) * np.bincount(leaf, pull)
+        of_tree = float(np.abs(together / np.bincount(leaf, curvature)).sum())
+        of_rows = float(np.abs(direction * pull / curvature).sum())
         found = np.sqrt(of_tree * of_rows)
         if found > 0:
             self._response = np.sqrt(self._response * found) if self._response else float(found)

@@ -14,6 +14,7 @@ from fairconstrained.exceptions import StopTraining
 from fairconstrained.models.boosted_trees import BoostedTrees, Ensemble, Growth
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
+from fairconstrained.solvers._decision_costs import costs_of, follow_costs
 from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers._pressure import Pressure
 from fairconstrained.terms import Measured
@@ -23,6 +24,9 @@ __all__ = ["NewtonBoosting"]
 
 #: Multiples of ``measure_every`` after which the response to the multipliers is estimated anew.
 _OBSERVED = 4
+#: Largest costs of a decision by constraints in multiples of those by the objective. With larger ones rows would be
+#: fitted to the opposite of their labels, where small changes of multipliers turn the decisions of whole groups.
+_MOST_COSTS = 0.9
 #: Message where every prefix with a tree is outside of the bounds.
 _NONE_WITHIN = "no number of trees kept the bound"
 
@@ -49,6 +53,11 @@ class NewtonBoosting(Solver, is_registered=False):
     weight :math:`\rho` follows from how much a tree changes the constraints, doubles where a violation does not fall
     and halves where it changes sign.
 
+    An objective that is about decisions, such as the number of errors, gives way to the logistic loss of the cheaper
+    decision of every row, weighted by what the other decision costs. Constraints on decisions change these costs, by
+    at most .9 of them, beside the slopes of their surrogates: so rows far from the threshold move as well, and the gap
+    of new rows follows. On validation rows they do not: tight bounds would ask for larger costs there.
+
     The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
     ``kappa`` plus their granularity, or the one nearest to that.
 
@@ -68,7 +77,8 @@ class NewtonBoosting(Solver, is_registered=False):
     References
     ----------
     Friedman (2001), Greedy function approximation: a gradient boosting machine, Annals of Statistics 29(5), Algorithm 1
-    and section 4.3. Chen, Guestrin (2016), XGBoost, KDD, eq. 5 (leaves of a Newton step).
+    and section 4.3. Chen, Guestrin (2016), XGBoost, KDD, eq. 5 (leaves of a Newton step). Agarwal, Beygelzimer, Dudík,
+    Langford, Wallach (2018), A reductions approach to fair classification, ICML, section 3.2 (costs of decisions).
     """
 
     name: ClassVar[str] = "newton_boosting"
@@ -175,8 +185,11 @@ class _Run:
         self.n_planned = self.solver.n_trees - begin.n_trees
         self.every = self.solver.measure_every or max(self.n_planned // 60, 1)
         self.model = cast(BoostedTrees, self.problem.model)
+        objective = self.problem.objective
+        self.decisions = objective.decisions if objective.counts_errors else None
         n_rounds, for_others = max(self.n_planned, 1), self.judged is not self.problem
-        self.pressure = Pressure(self.problem, start, n_rounds, begin.n_trees, for_others)
+        has_costs = self.decisions is not None and not for_others
+        self.pressure = Pressure(self.problem, start, n_rounds, begin.n_trees, for_others, has_costs)
         seed = int(self.rng.integers(2**31 - 1))
         others = None if self.judged is self.problem else self.judged.data
         params = {"learning_rate": self.solver.learning_rate, "seed": seed}
@@ -201,13 +214,7 @@ class _Run:
     def grow(self) -> bool:
         """Add a tree; returns whether there was one to add."""
         problem, before = self.problem, self.own
-        at = torch.from_numpy(before.copy())
-        slopes = self.free.at_scores(at, np.empty(0)).slopes(1.0, np.empty(0))[0].numpy()
-        curvature = self.free.objective.curvature(at).numpy()
-        total, bend = slopes, curvature
-        if problem.constraints:
-            pull, stiffness = self.pressure.slopes(before, float(np.abs(slopes).sum()))
-            total, bend = slopes + pull, curvature + stiffness
+        total, bend, curvature = self._step(before)
         n_rows = problem.data.n_samples  # LightGBM's limits are for sums over rows, ours are means
         has_grown = self.growth.grow(n_rows * total, n_rows * bend)
         self.n_grown += has_grown
@@ -215,6 +222,25 @@ class _Run:
         if problem.constraints and (self.n_grown - 1) % (_OBSERVED * self.every) == 0:
             self.pressure.observe(self.own - before, curvature)
         return has_grown
+
+    def _step(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Slopes and curvature of the Lagrangian in the scores, and the curvature of the objective alone."""
+        if self.decisions is None:
+            at = torch.from_numpy(scores.copy())
+            slopes = self.free.at_scores(at, np.empty(0)).slopes(1.0, np.empty(0))[0].numpy()
+            curvature = self.free.objective.curvature(at).numpy()
+            if not self.problem.constraints:
+                return slopes, curvature, curvature
+            pull = self.pressure.pull(scores, float(np.abs(slopes).sum()))
+            return slopes + pull.slopes, curvature + pull.curvature, curvature
+        margins = scores - self.problem.threshold
+        costs = costs_of(self.decisions, margins > 0)
+        slopes, curvature = follow_costs(costs, margins)
+        if not self.problem.constraints:
+            return slopes, curvature, curvature
+        pull, most = self.pressure.pull(scores, float(np.abs(slopes).sum())), _MOST_COSTS * np.abs(costs)
+        slopes, bend = follow_costs(costs + pull.costs.clip(-most, most), margins)
+        return slopes + pull.slopes, bend + pull.curvature, curvature
 
     def measure(self) -> None:
         """Measure the exact metrics, offer the prefix, bring the surrogates to the metrics, and add a record."""

@@ -114,6 +114,18 @@ def test_what_is_said_of_the_constraint_is_that_of_the_compared_rows(both, data,
 
 
 @each_constraint
+def test_decisions_of_ignored_rows_cost_nothing(both, scores):
+    whole, inner = both
+    multipliers = np.arange(1.0, 1 + len(inner.component_names))
+    own = inner.decision_costs(scores[: inner.data.n_samples], multipliers)
+    costs = whole.decision_costs(scores, multipliers)
+    if own is None:
+        assert costs is None
+    else:
+        np.testing.assert_array_equal(costs, np.concatenate([own, np.zeros(21)]))
+
+
+@each_constraint
 def test_ignored_rows_change_nothing(both, scores):
     whole, inner = both
     changed = scores.copy()

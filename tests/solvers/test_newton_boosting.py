@@ -4,12 +4,21 @@ import lightgbm as lgb
 import numpy as np
 import pytest
 
-from fairconstrained.constraints import DemographicParity, LossParity
+from fairconstrained.constraints import DemographicParity, EqualizedOdds, LossParity
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models.boosted_trees import BoostedTrees
-from fairconstrained.objectives import Hinge, Logistic, PairwiseAUC, Squared, TruncatedLogistic, ZeroOne
+from fairconstrained.objectives import (
+    F1,
+    CostMatrix,
+    Hinge,
+    Logistic,
+    PairwiseAUC,
+    Squared,
+    TruncatedLogistic,
+    ZeroOne,
+)
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import SOLVERS, NewtonBoosting, Status
 from fairconstrained.solvers.newton_boosting import best_constant
@@ -59,6 +68,35 @@ def test_squared_loss_has_the_trees_of_regression(rows):
     result = solved(problem_of(rows, objective=Squared()), n_trees=20)
     plain = lgb.train({**PARAMS, "objective": "l2", "verbosity": -1}, lgb.Dataset(X, 2.0 * y - 1), 20)
     np.testing.assert_allclose(result.model_state.scores(X), plain.predict(X), atol=1e-5)
+
+
+def test_errors_without_a_bound_have_the_trees_of_the_log_loss(rows):
+    X, y, _ = rows
+    result = solved(problem_of(rows, objective=ZeroOne()), n_trees=20)
+    plain = lgb.train({**PARAMS, "objective": "binary", "verbosity": -1}, lgb.Dataset(X, y), 20)
+    np.testing.assert_allclose(result.model_state.scores(X), plain.predict(X, raw_score=True), atol=1e-5)
+
+
+def test_costs_of_errors_are_weights_of_rows(rows):
+    X, y, _ = rows
+    result = solved(problem_of(rows, objective=CostMatrix(((0, 1), (3, 0)))), n_trees=20)
+    weights = np.where(y == 1, 3.0, 1.0) / np.where(y == 1, 3.0, 1.0).mean()
+    params = {**PARAMS, "objective": "binary", "verbosity": -1}
+    plain = lgb.train(params, lgb.Dataset(X, y, weight=weights), 20).predict(X, raw_score=True)
+    decided = result.model_state.scores(X) > 0
+    assert np.mean(decided == (plain > 0)) > 0.97
+
+
+@pytest.mark.parametrize("objective", [ZeroOne(), CostMatrix(((0, 1), (3, 0))), F1()])
+def test_bounds_beside_counted_objectives_are_kept(rows, objective):
+    problem = problem_of(rows, EqualizedOdds(0.1), objective=objective)
+    free, result = solved(problem_of(rows, objective=objective)), solved(problem)
+    (bound,) = problem.constraints
+    X = problem.data.X
+    assert bound.metric(free.model_state.scores(X)) > 2 * bound.kappa
+    assert result.status is Status.COMPLETED
+    assert bound.metric(result.model_state.scores(X)) <= bound.kappa + bound.granularity
+    assert free.objective <= result.objective < 0.9 * problem.objective_at(None, np.full(len(X), -1.0))
 
 
 @pytest.mark.parametrize("objective", [TruncatedLogistic(), Hinge(), ZeroOne(), PairwiseAUC("logistic")])

@@ -29,7 +29,7 @@ def scores_of(data, shift=1.0):
 
 def responding(pressure, scores):
     """The pressure after it has seen how the scores respond: as freely as every row on its own."""
-    pressure.slopes(scores, 1e9)
+    pressure.pull(scores, 1e9)
     pressure.observe(np.arange(scores.size, dtype=float), np.full(scores.size, 1 / scores.size))
     return pressure
 
@@ -38,7 +38,7 @@ def test_slopes_are_those_of_the_constraint_alone(data):
     pressure, terms = pressure_on(data, LossParity(0.0))
     scores = scores_of(data)
     responding(pressure, scores).refine(scores, np.array([0.1]))
-    slopes, curvature = pressure.slopes(scores, 1e9)
+    slopes, curvature, _ = pressure.pull(scores, 1e9)
     point = terms.at_scores(torch.from_numpy(scores.copy()), np.empty(0))
     active = (point.constraints > 0).astype(float)
     direction = point.slopes(0.0, active)[0].numpy()
@@ -53,7 +53,7 @@ def test_slopes_are_at_most_thrice_those_of_the_objective(data):
     pressure, _ = pressure_on(data, DemographicParity(0.01))
     scores = scores_of(data)
     responding(pressure, scores).refine(scores, np.array([0.3]))
-    slopes, _ = pressure.slopes(scores, 1e-4)
+    slopes = pressure.pull(scores, 1e-4).slopes
     assert np.abs(slopes).sum() == pytest.approx(3e-4)
 
 
@@ -67,7 +67,7 @@ def test_slopes_become_wide_where_other_rows_exceed_a_bound(data, excess, for_ot
     shares = []
     for _ in range(20):
         pressure.refine(scores, np.array([excess]))
-        pull = np.abs(pressure.slopes(scores, 1e9)[0])
+        pull = np.abs(pressure.pull(scores, 1e9).slopes)
         shares.append(pull[far].max() / pull.max())
     assert shares[9] < 1e-3
     assert (shares[-1] > 0.05) == is_wide
@@ -77,7 +77,7 @@ def test_nothing_pulls_where_the_bound_holds(data):
     pressure, _ = pressure_on(data, DemographicParity(0.9))
     scores = scores_of(data)
     responding(pressure, scores).refine(scores, np.array([-0.5]))
-    slopes, curvature = pressure.slopes(scores, 1.0)
+    slopes, curvature, _ = pressure.pull(scores, 1.0)
     assert not slopes.any()
     assert not curvature.any()
     assert not pressure.mean.any()
@@ -90,13 +90,13 @@ def test_multipliers_rise_while_a_violation_lasts_and_fall_when_it_is_over(data)
     sums = []
     for scores in [apart] * 20:
         pressure.refine(scores, np.array([0.3]))
-        pressure.slopes(scores, 1e9)
+        pressure.pull(scores, 1e9)
         sums.append(sum(map(np.sum, pressure.components()[1])))
     assert np.all(np.diff(sums) > 0)
     constant = np.zeros_like(apart)
     for _ in range(40):
         pressure.refine(constant, np.array([-0.05]))
-        pressure.slopes(constant, 1e9)
+        pressure.pull(constant, 1e9)
     assert sum(map(np.sum, pressure.components()[1])) < 0.7 * sums[-1]
     assert (pressure.mean >= 0).all()
 
@@ -106,7 +106,7 @@ def test_the_blur_falls_to_its_last_value(data):
     blurs = []
     for _ in range(30):
         blurs.append(pressure.blur)
-        pressure.slopes(scores_of(data), 1.0)
+        pressure.pull(scores_of(data), 1.0)
     assert blurs[0] == 1.0
     assert blurs[-1] == 0.1
     assert np.all(np.diff(blurs) <= 0)
@@ -121,12 +121,44 @@ def test_new_levels_begin_without_a_multiplier(data):
     assert after > before
     assert pressure.mean.shape == (after,)
     assert not pressure.mean[before:].any()
-    pressure.slopes(scores, 1.0)  # of all levels
+    pressure.pull(scores, 1.0)  # of all levels
 
 
 def test_a_bound_of_none_has_no_margin(data):
     pressure, _ = pressure_on(data, LossParity(None))
     scores = scores_of(data)
     pressure.refine(scores, np.array([-np.inf]))
-    slopes, _ = pressure.slopes(scores, 1.0)
+    slopes = pressure.pull(scores, 1.0).slopes
     assert not slopes.any()
+
+
+def test_costs_are_added_where_the_objective_has_some_and_the_constraint_is_about_decisions(data):
+    scores = scores_of(data)
+    sums = {}
+    for name, constraint, has_costs in (
+        ("rates", DemographicParity(0.01), True),
+        ("without", DemographicParity(0.01), False),
+        ("elsewhere", DemographicParity(0.01, threshold=0.5), True),
+        ("losses", LossParity(0.0), True),
+    ):
+        pressure, _ = pressure_on(data, constraint, has_costs=has_costs)
+        responding(pressure, scores).refine(scores, np.array([0.3]))
+        pull = pressure.pull(scores, 1e9)
+        assert pull.slopes.any()
+        sums[name] = np.bincount(data.codes, pull.costs)
+    # The rate of the first group is the larger one: positive decisions cost there what they gain in the other group.
+    assert sums["rates"][0] > 0
+    assert sums["rates"].sum() == pytest.approx(0, abs=1e-12)
+    assert not any(sums[name].any() for name in ("without", "elsewhere", "losses"))
+
+
+def test_an_overshoot_to_the_other_side_of_a_difference_halves_the_reaction(data):
+    def gain_after(second):
+        pressure, _ = pressure_on(data, DemographicParity(0.01), n_rounds=30)
+        for shift in (2.0, 2.0, 2.0, 2.0, 2.0, second, second):
+            scores = scores_of(data, shift)
+            pressure.refine(scores, np.array([0.2]))
+            pressure.pull(scores, 1.0)
+        return pressure._gain
+
+    assert gain_after(2.0) > gain_after(-2.0)

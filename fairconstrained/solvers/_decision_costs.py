@@ -1,0 +1,50 @@
+"""Decisions with costs: a smooth loss whose scores of least mean have the sign of the cheaper decision."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from fairconstrained.objectives import DecisionLoss
+
+__all__ = ["costs_of", "follow_costs"]
+
+
+def costs_of(loss: DecisionLoss, positive: np.ndarray) -> np.ndarray:
+    """Growth of a loss of decisions, to first order, when a row is decided positive, and not negative.
+
+    Parameters
+    ----------
+    loss : DecisionLoss
+    positive : ndarray of bool, of shape (n_samples,)
+        The decisions now. Where all are the same, as at a constant score, those of half of each class are taken: a
+        ratio of counts can be 0 / 0 without a positive one.
+
+    Returns
+    -------
+    costs : ndarray of shape (n_samples,)
+    """
+    if positive.all() or not positive.any():
+        return -loss.slopes(loss.centre) @ loss.columns
+    return -loss.gains(positive)
+
+
+def follow_costs(costs: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""Slopes and curvature of :math:`|c| \log(1 + e^{\mathrm{sign}(c) s})` in the scores.
+
+    The scores of least mean have the sign of the decision of least expected cost, and unlike the costs themselves this
+    function has slopes for every row.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_samples,)
+        Cost of deciding a row positive, less that of deciding it negative.
+    scores : ndarray of shape (n_samples,)
+        Scores less the threshold of decisions.
+
+    Returns
+    -------
+    slopes, curvature : ndarray of shape (n_samples,)
+    """
+    above = expit(scores)
+    return costs * np.where(costs > 0, above, 1 - above), np.abs(costs) * above * (1 - above)
