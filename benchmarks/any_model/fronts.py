@@ -18,7 +18,7 @@ from benchmarks.any_model.notions import NOTIONS, floor
 HEAD = "head"
 HEAD_WITH_GROUPS = "head_groups"
 NEED_GROUPS = ("threshold_optimizer", "oxonfair_groups")
-BOOSTING = "boosting"
+BOOSTING = "boosting_errors"
 #: Trees without a bound, where the fronts end.
 WITHOUT_BOUND = "trees"
 POINT = ["data", "notion", "method", "kappa"]

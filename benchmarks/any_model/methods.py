@@ -194,6 +194,11 @@ def boosting(setting: Setting) -> Iterator[Outcome]:
     return _boosting(setting)
 
 
+def boosting_errors(setting: Setting) -> Iterator[Outcome]:
+    """Boosted trees of fewest errors, with a bound on the gap of the training rows."""
+    return _boosting(setting, objective="zero_one")
+
+
 def boosting_validation(setting: Setting) -> Iterator[Outcome]:
     """Boosted trees that follow the Lagrangian, with a bound on the gap of rows that no tree is fitted to."""
     return _boosting(setting, validation_fraction=VALIDATION_SHARE)
@@ -285,6 +290,7 @@ METHODS: dict[str, Method] = {
     "head_logistic": head_logistic,
     "head_network": head_network,
     "boosting": boosting,
+    "boosting_errors": boosting_errors,
     "boosting_validation": boosting_validation,
     "linear": linear,
     "network": network,
@@ -294,6 +300,7 @@ RATES = tuple(name for name, notion in NOTIONS.items() if notion.kind == "rate")
 #: Notions of the methods that are not for all of them.
 ONLY_FOR = {
     "head_groups": RATES,
+    "boosting_errors": RATES,
     "head_logistic": RATES,
     "head_network": ("loss_parity",),
     "network": ("loss_parity",),
