@@ -50,6 +50,9 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     `fairconstrained.solvers.NewtonBoosting`. The number of trees T is the one of least objective among those whose
     *exact* gap is at most ``kappa``.
 
+    With ``objective="zero_one"``, or another count of decisions, trees follow the costs of decisions, which the bound
+    changes for all rows: fewer errors, and no calibrated probabilities, see :doc:`/guide/boosted_trees`.
+
     Trees can overfit the bound: with ``kappa=0.02`` on the training rows, gaps of new rows are larger, see
     :doc:`/guide/boosted_trees`. ``validation_fraction`` bounds the gap of rows that no tree is fitted to.
 
