@@ -57,6 +57,7 @@ def adult() -> Rows:
 DATA: dict[str, Callable[[], Rows]] = {"a9a": a9a, "adult": adult}
 VARIANTS: dict[str, dict[str, Any]] = {
     "training rows": {},
+    "training rows, errors": {"objective": "zero_one"},
     "validation rows": {"validation_fraction": 0.25, "early_stopping_rounds": 100},
 }
 
