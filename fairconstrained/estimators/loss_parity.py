@@ -56,7 +56,9 @@ class LossParityClassifier(
 
     A network overfits the rows that the bound compares. The fits to folds of the rows that estimate the gap on new rows
     (``new_row_folds``) tell by how much, and solvers that keep the bound keep :math:`L_g - L_{g'}` plus this optimism
-    within ``kappa`` as well, as far as the bound on the training data leaves room for it (see Notes).
+    within ``kappa`` as well, as far as the bound on the training data leaves room for it (see Notes). With few rows for
+    each feature there is not enough room; there small networks are joined by a few numbers, which are chosen on rows
+    that they have not seen (``solver="cross_fitted_network"``).
 
     Parameters
     ----------
@@ -121,7 +123,8 @@ class LossParityClassifier(
     device : str, default="auto"
         "auto" is a CUDA device if there is one, else the CPU. The fitted model is on the CPU.
     callbacks : sequence of callable, optional
-        Functions that are called with the record of every epoch, see `fairconstrained.callbacks`.
+        Functions that are called with the record of every epoch, see `fairconstrained.callbacks`; with
+        "cross_fitted_network" with that of every search of its numbers.
     random_state : int, RandomState instance or None, default=None
         Seed of the network, the mini-batches and the held-out rows. None is another seed every time; numpy's global
         generator is left alone.
@@ -146,7 +149,8 @@ class LossParityClassifier(
     n_iter_, n_evaluations_ : int
         Numbers of epochs, and of evaluations in units of passes over all rows.
     history_ : list of dict
-        One record per epoch, and per iteration of the part that follows the epochs.
+        One record per epoch, and per iteration of the part that follows the epochs; with "cross_fitted_network" one
+        for each search of its numbers.
 
     Raises
     ------

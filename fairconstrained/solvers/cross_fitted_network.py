@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel, Perceptron
+from fairconstrained.models.parts import LastLayer
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, SolverResult, Status
 from fairconstrained.solvers._few_rows import FewDirections, InSpan
@@ -145,7 +146,8 @@ class CrossFittedNetwork(AdamLagrangian):
         model, folds = _part_of_network(problem), problem.data.folds(self.n_folds)
         seeds = rng.integers(2**62, size=_n_networks(problem.data))
         rest = (np.flatnonzero(folds != number) for number in range(self.n_folds))
-        networks, n_evaluations = [], 0.0
+        networks: list[list[np.ndarray]] = []
+        n_evaluations = 0.0
         for data in (problem.data, *map(problem.data.part, rest)):
             networks.append([])
             for seed, y in zip(seeds, _targets(data), strict=True):
@@ -217,7 +219,7 @@ class _Heads:
         model, data, folds = cast(Perceptron, problem.model), problem.data, problem.data.folds(n_folds)
         part = _part_of_network(problem)
         networks = [model.side_by_side(part, own) for own in small]
-        layers = [model.last_layer(own, data) for own in networks]
+        layers = [cast(LastLayer, model.last_layer(own, data)) for own in networks]
         entries = layers[0].entries
         ends = [np.column_stack([layer.features, np.ones(data.n_samples)]) for layer in layers]
         columns = []
