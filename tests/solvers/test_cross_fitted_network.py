@@ -90,6 +90,7 @@ def test_more_groups_have_a_network_each():
     assert model.constraint_values_["loss_parity"] <= 0.05 + 1e-9
 
 
+@pytest.mark.slow
 def test_with_another_kappa_a_warm_start_has_the_networks_already():
     X, y, groups = draw(400, 0)
     model = LossParityClassifier(0.1, **QUICK, warm_start=True).fit(X, y, sensitive_features=groups)
