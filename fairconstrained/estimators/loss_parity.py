@@ -85,11 +85,11 @@ class LossParityClassifier(
     solver : str, default="auto"
         "auto" is "adam_lagrangian", with ``error_weight=1`` where the smallest group has a tenth of the rows and more.
         Where the smallest compared cell has 50 rows and more, but fewer than eight for each of 9 to 1,000 features, it
-        is "cross_fitted_network", unless there is a ``module`` or a limit of time, training stops early, groups overlap
-        or there are several classes. Both keep the bound on the exact gap, and so does "augmented_lagrangian", which
-        takes all rows in every step.
-        The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and
-        "sgd", "adam" and "penalty" have no bound; all report the exact gap.
+        is "cross_fitted_network", for the losses "log_loss" and "squared", unless there is a ``module`` or a limit of
+        time, training stops early, groups overlap or there are several classes. Both keep the bound on the exact gap,
+        and so does "augmented_lagrangian", which takes all rows in every step. The paper's "stochastic_ghost",
+        "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and "sgd", "adam" and "penalty" have
+        no bound; all report the exact gap.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "stochastic_ghost", "ssl_alm", "alm" or "stochastic_switching", whose published parameters are the solvers'
@@ -257,7 +257,7 @@ class LossParityClassifier(
     def _auto_solver(self, problem: Problem) -> str:
         # which of the several networks would a stream, a limit of time or a stop be about?
         is_one_network = self._compares_all_groups or self.early_stopping or self.max_time is not None
-        if not is_one_network and CrossFittedNetwork.suits(problem):
+        if self._asks_for_fairness() and not is_one_network and CrossFittedNetwork.suits(problem):
             return CrossFittedNetwork.name
         return super()._auto_solver(problem)
 

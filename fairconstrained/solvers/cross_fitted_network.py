@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -98,6 +98,9 @@ class CrossFittedNetwork(AdamLagrangian):
         """Whether there are so few rows for each feature that a network learns by heart how to keep the bounds."""
         if problem.domain is not None or not problem.constraints or cls.obstacle(problem):
             return False
+        loss = getattr(problem.objective, "row_loss", None)
+        if loss is None or not loss.is_smooth_and_convex:  # steps to the numbers are Newton steps
+            return False
         cells = [sizes for each in problem.constraints if (sizes := each.compared_cells()) is not None]
         fewest = min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=0)
         return fewest >= _ROWS and Span.suits_features(problem) and has_few_in_cells(problem)
@@ -114,7 +117,7 @@ class CrossFittedNetwork(AdamLagrangian):
         The callback gets the records of the search for the numbers.
         """
         if not problem.component_names:
-            return super().solve(problem, None, random_state, callback)
+            return self._of_all_rows.solve(problem, None, random_state, callback)
         known = None if start is None else start.on(problem.data).solver_state
         if not isinstance(known, _Known) or known.solver != self:
             known = _Known(self, *self._networks(problem, random_state))
@@ -122,7 +125,7 @@ class CrossFittedNetwork(AdamLagrangian):
         run = FewDirections(heads.problem, self.tol, completed, Recorder(callback, self.verbose), known.n_evaluations)
         kept = run.solve(heads.span, random_state)
         if kept is None:
-            return super().solve(problem, None, random_state, callback)
+            return self._of_all_rows.solve(problem, None, random_state, callback)
         params = heads.with_head(0, kept.model_state)
         scores = problem.scores(params)
         measured = problem.measured(scores)
@@ -137,6 +140,11 @@ class CrossFittedNetwork(AdamLagrangian):
             history=tuple(run.recorder.records),
             start=Start(params, fingerprint=problem.data.fingerprint, solver_state=known._replace(chosen=run.chosen)),
         )
+
+    @property
+    def _of_all_rows(self) -> AdamLagrangian:
+        """The solver that trains one network."""
+        return AdamLagrangian(**{option.name: getattr(self, option.name) for option in fields(AdamLagrangian)})
 
     def _networks(self, problem: Problem, rng: np.random.Generator) -> tuple[list[list[np.ndarray]], int]:
         """Small networks of all rows, and of those without one fold after the other: of the target, and of the groups.
@@ -154,7 +162,7 @@ class CrossFittedNetwork(AdamLagrangian):
                 own = replace(data, y=y)
                 objective = cast(Stochastic, problem.objective).on(own)
                 small = replace(problem, objective=objective, constraints=(), data=own, model=model)
-                found = super().solve(small, None, np.random.default_rng(seed))
+                found = self._of_all_rows.solve(small, None, np.random.default_rng(seed))
                 networks[-1].append(found.model_state)
                 n_evaluations += found.n_evaluations * data.n_samples / problem.data.n_samples
         return networks, int(np.ceil(n_evaluations * model.n_params / problem.n_params))

@@ -90,6 +90,12 @@ def test_more_groups_have_a_network_each():
     assert model.constraint_values_["loss_parity"] <= 0.05 + 1e-9
 
 
+def test_what_no_numbers_keep_is_left_to_the_network_of_all_rows():
+    model = fitted(0.0)
+    assert model.solver_ == NAME
+    assert model.constraint_values_["loss_parity"] <= 1e-8
+
+
 @pytest.mark.slow
 def test_with_another_kappa_a_warm_start_has_the_networks_already():
     X, y, groups = draw(400, 0)
@@ -116,8 +122,8 @@ def test_what_it_suits(options, suits):
     assert CrossFittedNetwork.suits(problem_of(**options)) == suits
 
 
-@pytest.mark.parametrize("options", [{"max_time": 9.0}, {"early_stopping": True}])
-def test_it_is_not_chosen_where_the_training_of_one_network_may_end(options):
+@pytest.mark.parametrize("options", [{"max_time": 9.0}, {"early_stopping": True}, {"loss": "hinge"}, {"kappa": None}])
+def test_it_is_not_chosen_for_other_fits(options):
     assert fitted(new_row_folds=None, **options).solver_ == "adam_lagrangian"
 
 
