@@ -521,8 +521,8 @@ def test_problems_of_the_package_work_with_every_solver(problem):
         if any(issubclass(view, (ConvexQuadratic, SingleRows)) for view in s.requires)
     }
     assert {"projected_gradient", "moments"} <= others
-    # of scores shared by all groups, of objectives that count errors, of counted rows, and of mean losses
-    others |= {"span", "span_search", "sequential_quadratic", "interior_point", "group_weights"}
+    # of scores shared by all groups, of objectives that count errors, of counted rows, of mean losses, and of networks
+    others |= {"cross_fitted_network", "span", "span_search", "sequential_quadratic", "interior_point", "group_weights"}
     assert problem.working_solvers() == sorted(set(SOLVERS) - others)
 
 

@@ -126,7 +126,7 @@ METHODS: dict[str, Callable[[str, Setting, float], Fitted]] = {
     "errors": _linear(objective="zero_one", new_row_folds=None),
     "two_regressions": two_regressions,
     "reduction": reduction,
-    "network_before": _network(alpha=0.0, solver_options={"error_weight": 0.0}),
+    "network_before": _network(solver="adam_lagrangian", alpha=0.0, solver_options={"error_weight": 0.0}),
     "network": _network(),
 }
 #: Notions of the methods that are not for all of them. The solver of AUCs is as it was before.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any
 
@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from fairconstrained.data import FairData
 from fairconstrained.models.base import Pullback
+from fairconstrained.models.layers import mlp
 from fairconstrained.models.module import ModuleModel, part_of
 
 __all__ = ["Perceptron"]
@@ -117,6 +118,58 @@ class Perceptron(ModuleModel):
         """The outputs of all parts of the rows."""
         found = [self._of_groups(run.outputs, part_of(codes, rows)) for run, rows in zip(runs, parts, strict=True)]
         return np.concatenate(found) if found else np.empty(0)
+
+    def divided(self, n_parts: int, fewest: int) -> Perceptron | None:
+        """A network of which so many fit side by side into the hidden layers of this one, with one score.
+
+        Parameters
+        ----------
+        n_parts : int
+        fewest : int
+            Units that every hidden layer has to have; None is returned if there is none with so many.
+        """
+        widths = [shape[0] // n_parts for _, shape in self._places[:-2:2]]
+        if not widths or min(widths) < fewest:
+            return None
+        layers = partial(mlp, hidden_layer_sizes=widths, activation=self.activation)
+        return replace(self, module=layers, n_outputs=1)
+
+    def side_by_side(self, part: Perceptron, networks: Sequence[np.ndarray]) -> np.ndarray:
+        """Parameters of this network with the hidden layers of others in its own, and a last layer of zeros.
+
+        Parameters
+        ----------
+        part : Perceptron
+            Model of the others, see `divided`.
+        networks : sequence of ndarray of shape (n_part_params,)
+
+        Returns
+        -------
+        params : ndarray of shape (n_params,)
+            The units that are left have weights of zero.
+        """
+        params = np.zeros(self.n_params)
+        for number, own in enumerate(networks):
+            for k, (weights, bias) in enumerate(part._layers(own)[:-1]):
+                (n_out, n_in), ((rows, shape), (others, _)) = weights.shape, self._places[2 * k : 2 * k + 2]
+                outputs = slice(number * n_out, (number + 1) * n_out)
+                inputs = slice(number * n_in, (number + 1) * n_in) if k else slice(None)
+                params[rows].reshape(shape)[outputs, inputs] = weights
+                params[others][outputs] = bias
+        return params
+
+    def last_layers(self, part: Perceptron, networks: Sequence[np.ndarray]) -> np.ndarray:
+        """Last layers of networks `side_by_side`, one in each column: weights of this network's last units, and bias.
+
+        ndarray of shape (n_last + 1, n_networks).
+        """
+        n_last = self._places[-2][1][1]
+        columns = np.zeros((n_last + 1, len(networks)))
+        for number, own in enumerate(networks):
+            weights, bias = part._layers(own)[-1]
+            columns[number * weights.size : (number + 1) * weights.size, number] = weights[0]
+            columns[-1, number] = bias[0]
+        return columns
 
     def _layers(self, params: np.ndarray) -> list[_Layer]:
         """Weights of shape (n_out, n_in) and biases of every layer, views of ``params``."""

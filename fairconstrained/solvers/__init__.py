@@ -21,6 +21,7 @@ from fairconstrained.solvers._stationarity import Stationarity, near_stationarit
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted import CrossFitted
+from fairconstrained.solvers.cross_fitted_network import CrossFittedNetwork
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.exact_penalty import ExactPenalty
 from fairconstrained.solvers.fold_steps import scores_without_folds
@@ -70,6 +71,7 @@ __all__ = [
     "AugmentedLagrangian",
     "Callback",
     "CrossFitted",
+    "CrossFittedNetwork",
     "CrossFittedSpan",
     "ExactPenalty",
     "GroupWeights",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,13 +15,30 @@ from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.terms import Measured
 
-__all__ = ["FewDirections"]
+__all__ = ["FewDirections", "InSpan"]
 
 #: Rise of the objective on rows not seen, as a fraction, beyond which bounds are costly, and the fraction that more
 #: directions have to save; less may be chance.
 _COSTLY, _WORTH = 0.1, 0.1
 #: Largest margin as a share of ``kappa``.
 _MOST_MARGIN = 0.9
+
+
+class InSpan(NamedTuple):
+    """A solution in a span.
+
+    Attributes
+    ----------
+    params : ndarray of shape (n_reduced,)
+    margins : ndarray of shape (n_constraints,)
+        Margins of the bounds on rows not seen.
+    bounds_both : bool
+        Whether the training rows are bounded as well.
+    """
+
+    params: np.ndarray
+    margins: np.ndarray
+    bounds_both: bool
 
 
 @dataclass
@@ -38,6 +56,8 @@ class FewDirections:
         Evaluations so far.
     n_iter : int
         Problems in spans that were solved so far.
+    chosen : InSpan or None
+        Problem and solution of the last result in a span.
     """
 
     problem: Problem
@@ -46,6 +66,7 @@ class FewDirections:
     recorder: Recorder
     n_evaluations: int
     n_iter: int = 0
+    chosen: InSpan | None = None
 
     def solve(self, span: CrossFittedSpan, rng: np.random.Generator) -> SolverResult | None:
         """The result within the bounds on the training rows, and on rows not seen; None if there is none."""
@@ -63,8 +84,8 @@ class FewDirections:
     ) -> tuple[SolverResult | None, float]:
         """As `solve` in one span; also returns the objective on rows that the models have not seen."""
         problem = self.problem
-        for reduced, is_strict in self._problems(span, rng):
-            found = self._in_span(reduced, span.free, rng, is_last and not is_strict)
+        for reduced, margins, bounds_both in self._problems(span, rng):
+            found = self._in_span(reduced, span.free, rng, is_last and not margins.any())
             params = span.lift(found.model_state)
             if found.status.is_settled and problem.holds(problem.scores(params)):
                 found = self.complete(span.tighter(problem, reduced, found.model_state), found)
@@ -72,6 +93,7 @@ class FewDirections:
             share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
             measured, objective = self._see(params, int(np.ceil(found.n_evaluations * share)))
             if measured.excess <= 0 and found.status.is_settled:
+                self.chosen = InSpan(found.model_state, margins, bounds_both)
                 values, multipliers = measured.values, span.of_both(found.multipliers)
                 kept = replace(found, constraint_values=values, multipliers=multipliers, candidates=())
                 return replace(kept, model_state=params, objective=objective), found.objective
@@ -84,12 +106,15 @@ class FewDirections:
             return found
         return AugmentedLagrangian(tol=self.tol).solve(reduced, None, rng)
 
-    def _problems(self, span: CrossFittedSpan, rng: np.random.Generator) -> Iterator[tuple[Problem, bool]]:
-        """The problems of a span with margins for what b overfits, if there are any, and those without."""
+    def _problems(self, span: CrossFittedSpan, rng: np.random.Generator) -> Iterator[tuple[Problem, np.ndarray, bool]]:
+        """The problems of a span with margins for what b overfits, if there are any, and those without.
+
+        Also yields the margins, and whether the training rows are bounded as well.
+        """
         margins = self._optimism(span, rng)
-        if margins.any():
-            yield from ((each, True) for each in span.with_margins(margins).problems(self.problem))
-        yield from ((each, False) for each in span.problems(self.problem))
+        for own in [margins, np.zeros_like(margins)] if margins.any() else [margins]:
+            for number, problem in enumerate(span.with_margins(own).problems(self.problem)):
+                yield problem, own, number > 0
 
     def _optimism(self, span: CrossFittedSpan, rng: np.random.Generator) -> np.ndarray:
         """By how much larger metrics are on rows that b has not seen, by folds; ndarray of shape (n_constraints,)."""

@@ -27,7 +27,7 @@ from fairconstrained.solvers.span import Span
 from fairconstrained.solvers.span_search import SpanSearch
 from fairconstrained.views import Exact, FullBatch
 
-__all__ = ["CrossFitted"]
+__all__ = ["CrossFitted", "completed"]
 
 #: Rows of every compared cell from which on it suits. With fewer, the gaps of the folds are so noisy that numbers
 #: chosen by them are chosen by chance.
@@ -155,7 +155,7 @@ class CrossFitted(Solver):
             params, solved = span.lift(found.model_state), reduced
             if not is_completed and problem.holds(problem.scores(params)):
                 solved = span.tighter(problem, reduced, found.model_state)
-                found = _completed(solved, found)
+                found = completed(solved, found)
                 params = span.lift(found.model_state)
             scores = problem.scores(params)
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)
@@ -191,7 +191,7 @@ class CrossFitted(Solver):
         callback: Callback | None,
     ) -> SolverResult:
         """Implement `solve` where models are shrunken."""
-        run = FewDirections(problem, self.tol, _completed, Recorder(callback, self.verbose), n_evaluations)
+        run = FewDirections(problem, self.tol, completed, Recorder(callback, self.verbose), n_evaluations)
         kept = run.solve(span, rng)
         if kept is not None:
             known = _Known(span.models, self.n_folds, None, span.free)
@@ -272,7 +272,7 @@ class CrossFitted(Solver):
         """Solve with the features of the span: by exact thresholds where errors are counted.
 
         Otherwise by the first of the `_attempts` that settles. ``free`` is the unconstrained model. The result is
-        `_completed` where that is needed to settle it; also returns whether nothing is left to complete.
+        `completed` where that is needed to settle it; also returns whether nothing is left to complete.
         """
         if not SpanSearch.obstacle(reduced):
             # the unconstrained model in the span is that of all problems, whatever else these bound
@@ -329,20 +329,20 @@ class _Attempt(NamedTuple):
     is_last: bool = True
 
     def settled(self, problem: Problem) -> tuple[SolverResult, bool]:
-        """The result, and whether it is `_completed`, which it is unless the method has settled.
+        """The result, and whether it is `completed`, which it is unless the method has settled.
 
         It has settled as well where the goal is reached within the bounds.
         """
         if self.found.status.is_settled:
             return self.found, False
-        result = _completed(problem, self.found)
+        result = completed(problem, self.found)
         goal = np.inf if self.goal is None else self.goal
         reached = np.isfinite(goal) and result.objective <= goal + _SHORTFALL * abs(goal)
         settles = reached and problem.holds(problem.scores(result.model_state))
         return (replace(result, status=Status.COMPLETED) if settles else result), True
 
 
-def _completed(problem: Problem, found: SolverResult) -> SolverResult:
+def completed(problem: Problem, found: SolverResult) -> SolverResult:
     """The result with the best shift and multiple of its scores, which may settle what rounding of counts has not."""
     finished = best_shifted(problem, found.model_state)
     state = best_rescaled(problem, [finished, *found.candidates])

@@ -29,7 +29,15 @@ from fairconstrained.solvers._shrunken import shrunken_of_folds, unseen_scores
 from fairconstrained.solvers._unconstrained import smooth_without_constraints, unconstrained_of_parts
 from fairconstrained.views import Stochastic
 
-__all__ = ["CrossFittedModels", "CrossFittedSpan", "Shrunk", "has_few_rows", "is_of_linear_classes", "sums_of_cells"]
+__all__ = [
+    "CrossFittedModels",
+    "CrossFittedSpan",
+    "Shrunk",
+    "has_few_in_cells",
+    "has_few_rows",
+    "is_of_linear_classes",
+    "sums_of_cells",
+]
 
 #: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
 _MOST, _RANK = 6, 1e-2
@@ -298,6 +306,11 @@ def has_few_rows(problem: Problem) -> bool:
         return False
     if obstacle_to_shared_scores(problem) or not has_convex_hessian(problem):
         return False
+    return has_few_in_cells(problem)
+
+
+def has_few_in_cells(problem: Problem) -> bool:
+    """Whether the smallest compared cell has fewer than eight rows for each feature."""
     cells = [sizes for each in problem.constraints if (sizes := each.compared_cells()) is not None]
     fewest = min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=np.inf)
     return fewest < _FEW_ROWS * problem.data.n_features

@@ -28,9 +28,9 @@ LONG_ENOUGH = {
     "multiplier_model": {"max_epochs": 60, "multiplier_rate": 0.05},
     "ssl_alm": {"max_epochs": 40, "dual_rate": 0.5},
 }
-#: These take convex quadratic constraints only, objectives that count errors, mean losses, or counted rows; their own
-#: files have their contract.
-OF_FEW_PROBLEMS = {"span_search", "sequential_quadratic", "interior_point", "group_weights"}
+#: These take convex quadratic constraints only, objectives that count errors, mean losses, counted rows, or networks;
+#: their own files have their contract.
+OF_FEW_PROBLEMS = {"cross_fitted_network", "span_search", "sequential_quadratic", "interior_point", "group_weights"}
 ELSEWHERE = {
     name for name, s in SOLVERS.items() if any(issubclass(view, (ConvexQuadratic, SingleRows)) for view in s.requires)
 } | OF_FEW_PROBLEMS
