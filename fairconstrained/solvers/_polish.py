@@ -16,10 +16,11 @@ __all__ = ["polished"]
 #: Rows up to which one row more or less above a threshold matters, and coefficients up to which a random step is
 #: likely enough to be a good one.
 _MOST_ROWS, _MOST_PARAMS = 2_000, 16
-#: Points that are tried together: many where metrics are measured at once, and few elsewhere.
-_MANY, _FEW = 64, 4
-#: Times that points are tried, at most.
-_ROUNDS = 80
+#: Points that are tried together: many where metrics are measured at once, and few elsewhere; and those of them from
+#: which the way to the centre is followed.
+_MANY, _FEW, _FOLLOWED = 64, 8, 4
+#: Searches, each from the end of the last one, and the times that each tries points.
+_SEARCHES, _ROUNDS = 2, 40
 #: Length of the first step and of the last one, in multiples of the distance from the centre.
 _FIRST, _LAST = 0.5, 0.02
 #: Factors of the length after a better point, and such that it falls from the first to the last one without any.
@@ -35,7 +36,8 @@ def polished(problem: Problem, params: np.ndarray, others: Sequence[np.ndarray])
     objective is left to chance. In the coordinates u in which the objective has a Hessian of 1 at a centre c, it is
     about :math:`f(c) + |u - c|^2 / 2`. So points are drawn on a sphere around the centre, a little inside of the one
     through the solution and near to it. From those within the bounds, the way to the centre is followed, on which a
-    convex objective falls. Steps become longer with every better point and shorter without.
+    convex objective falls. Steps become longer with every better point and shorter without; once they are short, a
+    second search begins with long ones.
 
     Parameters
     ----------
@@ -60,10 +62,12 @@ def polished(problem: Problem, params: np.ndarray, others: Sequence[np.ndarray])
     *objectives, own = (problem.objective_at(one, problem.scores(one)) for one in (*others, params))
     if min(objectives) >= own:
         return params
-    search, step = _Search(problem, params, others[int(np.argmin(objectives))]), _FIRST
+    search = _Search(problem, params, others[int(np.argmin(objectives))])
     rng = np.random.default_rng(0)  # the same steps in every fit, so that a fit does not depend on ``random_state``
-    for _ in range(_ROUNDS):
-        step = min(step * (_LONGER if search.improves(step, rng) else _SHORTER), _FIRST)
+    for _ in range(_SEARCHES):
+        step = _FIRST
+        for _ in range(_ROUNDS):
+            step = min(step * (_LONGER if search.improves(step, rng) else _SHORTER), _FIRST)
     return search.params
 
 
@@ -100,7 +104,7 @@ class _Search:
         )
         directions /= np.linalg.norm(directions, axis=1)[:, None]
         first = np.flatnonzero(self._holds(self._shares[0] * self._distance * directions))
-        return any(self._follows(directions[number]) for number in first[:_FEW])
+        return any(self._follows(directions[number]) for number in first[:_FOLLOWED])
 
     def _follows(self, direction: np.ndarray) -> bool:
         """Whether the nearest point to the centre within the bounds, in this direction, is better."""

@@ -17,12 +17,15 @@ from fairconstrained.solvers._augmented.outer_iterations import OuterIterations
 from fairconstrained.solvers._augmented.warm_start import start_of_parts
 from fairconstrained.solvers._base import Callback, SolverResult
 from fairconstrained.solvers._options import Count, NonNegative, Positive
+from fairconstrained.solvers._unconstrained import unconstrained
 from fairconstrained.solvers.loop import IterativeSolver, Loop
 from fairconstrained.solvers.method import Method
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic, varies_smoothly
 
 __all__ = ["AugmentedLagrangian"]
 
+#: Share of ``tol`` to which steps from the free optimum settle: one more of them costs little.
+_SHARE = 0.3
 #: Rows from which on fewer are solved first, in multiples of ``coarse_rows``.
 _MANY = 3
 
@@ -70,10 +73,11 @@ class AugmentedLagrangian(IterativeSolver):
     thresholds, or at levels among few rows, it starts from the state of the last run with the widest surrogate, and
     narrows the surrogate in two steps: a narrow surrogate has many local optima, and the last one need not be near the
     best one for this ``kappa``. For other metrics it starts where the line through the last two solutions reaches
-    ``kappa``, and searches for feasible points on the lines from the last solution to its iterates. Where nothing is
-    counted, as in gaps between AUCs or means, the objective is convex and its Hessian is cheap, and there are 2,000
-    rows or more, it takes steps of `SequentialQuadratic`: mostly two or three are enough, and where they do not settle,
-    outer iterations follow.
+    ``kappa``, and searches for feasible points on the lines from the last solution to its iterates.
+
+    Where nothing is counted, as in gaps between AUCs or means, the objective is convex and its Hessian is cheap, it
+    takes steps of `SequentialQuadratic` first: mostly less than ten are enough from the unconstrained optimum, and two
+    or three from the solution for another ``kappa``. Where they do not settle, outer iterations follow.
 
     If the objective counts errors and the model can shift the scores of every group separately, the run begins with an
     exact search over the groups' thresholds on the scores of the logistic loss; the iterations are for all other cases.
@@ -137,29 +141,42 @@ class AugmentedLagrangian(IterativeSolver):
         has_many = n_samples > _MANY * self.coarse_rows and problem.works_on_other_rows
         if start is None and has_many and not searches_first(problem):
             return self._solve_on_fewer_first(self.prepared(problem), random_state, callback)
-        known = None if start is None or self.known_state(problem, start) is not None else start.on(problem.data)
-        if known is not None and known.components and varies_smoothly(problem):
-            return self._follow(self.prepared(problem), known, random_state, callback)
+        if self._begins_with_steps(problem, start):
+            known = None if start is None else start.on(problem.data)
+            return self._solve_by_steps(self.prepared(problem), known, random_state, callback)
         return super().solve(problem, start, random_state, callback)
+
+    def _begins_with_steps(self, problem: Problem, start: Start | None) -> bool:
+        """Whether steps of `SequentialQuadratic` are tried first, from the free optimum or from another solution."""
+        is_begun = start is not None and (not start.components or self.known_state(problem, start) is not None)
+        return not is_begun and varies_smoothly(problem)
 
     @override
     def start_of_parts(self, problem: Problem, result: SolverResult) -> Start | None:
         return start_of_parts(problem, result)
 
-    def _follow(
-        self, problem: Problem, start: Start, rng: np.random.Generator, callback: Callback | None
+    def _solve_by_steps(
+        self, problem: Problem, start: Start | None, rng: np.random.Generator, callback: Callback | None
     ) -> SolverResult:
-        """Take Newton steps from the solution for another ``kappa``, and iterations where these do not settle."""
-        begin, watch = time.perf_counter(), _Watch(callback)
+        """Take Newton steps; iterations where these do not settle, or the free optimum is within the bounds."""
+        begin, watch, own = time.perf_counter(), _Watch(callback), self
         steps = SequentialQuadratic(
-            tol=self.tol, verbose=self.verbose, max_time=self.max_time, keep_on_interrupt=self.keep_on_interrupt
+            tol=_SHARE * self.tol if start is None else self.tol,
+            verbose=self.verbose,
+            max_time=self.max_time,
+            keep_on_interrupt=self.keep_on_interrupt,
         )
-        found = Loop(steps, problem, start, rng, watch.callback).run()
-        if found.is_stationary or watch.has_ended or found.message:
-            return found
-        method = OuterIterations(self, problem, start, start.model_state, rng)
-        method.n_rows = found.n_evaluations * problem.data.n_samples
-        return Loop(self._within_time(begin), problem, start, rng, callback, method).run()
+        params, n_evaluations = unconstrained(problem) if start is None else (start.model_state, 0)
+        if start is not None or not problem.holds(problem.scores(params)):
+            first = steps.from_free_optimum(params) if start is None else None
+            found = Loop(steps, problem, start, rng, watch.callback, first).run()
+            n_evaluations += found.n_evaluations
+            if found.is_stationary or watch.has_ended or found.message:
+                return replace(found, n_evaluations=n_evaluations)
+            own = self._within_time(begin)
+        method = OuterIterations(self, problem, start, params, rng)
+        method.n_rows = n_evaluations * problem.data.n_samples
+        return Loop(own, problem, start, rng, callback, method).run()
 
     def _within_time(self, begin: float) -> AugmentedLagrangian:
         """Return this solver with the time that is left since ``begin``."""

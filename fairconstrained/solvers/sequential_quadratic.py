@@ -38,6 +38,8 @@ _KEPT, _LEFT = 0.1, 0.5
 _SMALL = 1e-3
 #: Violation up to which a step undoes twice as much.
 _REST = 1e-4
+#: Share of the granularity by which bounds may be exceeded: what a last step leaves is within all of it.
+_ROW = 0.97
 #: Lengths of a step that are tried.
 _LENGTHS = 0.5 ** np.arange(4)
 #: How often bounds are made smaller that no step has kept.
@@ -46,8 +48,6 @@ _TIGHTENED = 2
 _ABOVE, _MEMORY = 1.2, 0.7
 #: Fraction of the objective that an optimum leaves to be gained at most, by its multipliers and its room in the bounds.
 _ROOM = 0.01
-#: Rows from which on the steps follow one optimum.
-_MANY_ROWS = 2_000
 #: Change of the objective, as a fraction, up to which its Hessian serves again.
 _BENT = 2e-3
 
@@ -74,8 +74,8 @@ class SequentialQuadratic(IterativeSolver):
 
     It begins at the unconstrained optimum, which Newton steps find; from the solution for another ``kappa`` at that, or
     where the line through the last two solutions reaches the bounds, from which one step without a gain is enough. The
-    method of `AugmentedLagrangian` needs some ten times as many evaluations for objectives that are as good, and leaves
-    its steps to this one along a path of bounds that count no rows.
+    method of `AugmentedLagrangian` needs some ten times as many evaluations for objectives that are as good, and begins
+    with these steps where bounds count no rows.
 
     Takes linear scores of at most 80 coefficients, and bounds on counted rows without auxiliary variables.
 
@@ -127,21 +127,26 @@ class SequentialQuadratic(IterativeSolver):
         params, last = predicted(start, partial(Iterate.at, problem))
         return _Steps(self, params, is_near=bool(start.multipliers), origin=last.params)
 
+    def from_free_optimum(self, params: np.ndarray) -> Method:
+        """The steps of bounds that count no rows, from the parameters that are best without them.
+
+        They may exceed the bounds by nearly the granularity, as `AugmentedLagrangian` may.
+        """
+        return _Steps(self, params, takes_rows=True)
+
 
 def varies_smoothly(problem: Problem) -> bool:
-    """Whether steps lead from a solution to one nearby: bounds that count no rows, and a convex objective.
-
-    Among few rows, there are other optima nearby.
-    """
-    if any(c.n_aux or c.counts_rows for c in problem.constraints):
+    """Whether steps lead to a solution: bounds that count no rows, and a convex objective with a cheap Hessian."""
+    if not problem.constraints or any(c.n_aux or c.counts_rows for c in problem.constraints):
         return False
-    return problem.data.n_samples >= _MANY_ROWS and has_convex_hessian(problem)
+    return has_convex_hessian(problem)
 
 
 class _Steps(Method):
     """The steps of `SequentialQuadratic`; ``is_free`` begins with those of the unconstrained problem.
 
     ``is_near`` is for a start that is a solution of nearly the same problem: within the bounds, it waits for one step.
+    With ``takes_rows``, bounds may be exceeded by nearly their granularity.
     """
 
     holds_rows = True
@@ -156,16 +161,18 @@ class _Steps(Method):
         is_free: bool = False,
         is_near: bool = False,
         origin: np.ndarray | None = None,
+        takes_rows: bool = False,
     ) -> None:
         super().__init__(options, z)
+        self._takes_rows = takes_rows
         self._is_near = is_near
         self._origin = origin
         self._is_free, self._is_settled, self._is_stuck, self._weight = is_free, False, False, 0.0
         self._best = Incumbent()
         # iterates outside of the bounds, with their objective and violation
         self._outside: list[tuple[np.ndarray, float, float]] = []
-        # what is taken off the bounds, and how often
-        self._margins, self._tightened = np.zeros(0), 0
+        # what is taken off the bounds, what they may be exceeded by, and how often the first has grown
+        self._margins, self._tolerances, self._tightened = np.zeros(0), np.zeros(0), 0
         # objective and violation after the last gain, and the number of steps since
         self._reached: tuple[float, float] | None = None
         self._waited = 0
@@ -186,7 +193,10 @@ class _Steps(Method):
             self.step(source, free)
             if self.finished:
                 break
-        self._near, self._margins = problem, np.zeros(len(problem.constraints))
+        self._near = problem
+        share = _ROW if self._takes_rows else 0.0
+        self._tolerances = np.array([share * c.granularity for c in problem.constraints])
+        self._margins = -self._tolerances
         if self._is_free or not problem.constraints:
             self._multipliers = np.zeros(len(problem.component_names))
         self._is_settled, self._is_short = self._is_settled and not problem.constraints, False
@@ -261,13 +271,14 @@ class _Steps(Method):
     @override
     def observe(self, point: Point, measured: Measured) -> None:
         self._excess, multipliers = measured.excess, self._multipliers
-        room = -float(measured.violations.max()) if measured.violations.size else 0.0
+        violations = measured.violations - self._tolerances
+        room = -float(violations.max()) if violations.size else 0.0
         if self._best.offer(self.z, point.objective, measured.excess):
             self._named = named_multipliers(self._near.component_names, multipliers)
             self._room = room
         if self._is_short and multipliers is not None and self._excess <= 0:
             self._is_settled = room * float(multipliers.sum()) <= self._options.tol * abs(point.objective)
-        now = (point.objective, largest_violation(measured.violations))
+        now = (point.objective, largest_violation(violations))
         if self._reached is None or self._merit(*now) < self._merit(*self._reached) - self._options.tol * abs(now[0]):
             self._reached, self._waited = now, 0
         else:
@@ -276,7 +287,7 @@ class _Steps(Method):
             self._outside.append((self.z, *now))
         if self._waited >= self._options.patience and not self._best.is_feasible and self._tightened < _TIGHTENED:
             # steps go to and fro beyond the bounds
-            self._margins += np.clip(measured.violations, 0.0, None)
+            self._margins += np.clip(violations, 0.0, None)
             self._tightened, self._waited, self._reached = self._tightened + 1, 0, None
 
     @override

@@ -36,6 +36,8 @@ __all__ = ["Span"]
 
 #: Lengths of directions, relative to the first one, below which they are left out; and of vectors that are to be kept.
 _RANK, _KEPT_RANK = 1e-3, 1e-9
+#: Iterations of the augmented Lagrangian in vain after which a round ends: another one follows, or a random search.
+_PATIENCE = 1
 #: Numbers of features between which it suits: with fewer, there is nothing to choose.
 _FEW, _MANY = 8, 1000
 #: Curvatures at the unconstrained models.
@@ -126,7 +128,7 @@ class Span(Solver):
         begin = time.perf_counter()
         start = None if start is None else start.on(problem.data)
         known = start.solver_state if start is not None and isinstance(start.solver_state, _Known) else None
-        inner = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
+        inner = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol, patience=_PATIENCE, verbose=self.verbose)
         free, n_evaluations = (known.free, 0) if known else unconstrained(problem)
         if not problem.component_names or problem.holds(problem.scores(free)):
             found = inner.solve(problem, None, random_state, callback)
@@ -145,7 +147,7 @@ class Span(Solver):
             previous, best = best, watch.leave(found)
             if previous is not None and best.status.is_infeasible and not previous.status.is_infeasible:
                 best = previous
-            if watch.is_stopped or not self._goes_on(previous, best):
+            if watch.is_stopped or basis.is_whole or not self._goes_on(previous, best):
                 break
             start = best.start
         assert best is not None  # there is at least one round
@@ -209,6 +211,11 @@ class _Basis:
 
     columns: np.ndarray
     inverse: np.ndarray
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the span has all coefficients, so that other directions are no news."""
+        return self.columns.shape[1] == self.columns.shape[0]
 
     def on(self, problem: Problem) -> Problem:
         """Return the problem with the features of the span."""

@@ -9,7 +9,6 @@ import pytest
 from fairconstrained.constraints import StatisticalParity
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import make_solver
-from fairconstrained.solvers._augmented import curved
 from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterates
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
@@ -280,7 +279,6 @@ def test_slopes_of_components_near_their_bounds_are_steep_directions(parity_prob
 
 
 def test_knowing_the_curvature_saves_evaluations(parity_problem, monkeypatch):
-    monkeypatch.setattr(curved, "_ROWS", 0)
     problem, rng = parity_problem(StatisticalParity, 0.05), np.random.default_rng
     known = make_solver("augmented_lagrangian", {}, problem).solve(problem, None, rng(0))
     monkeypatch.setattr(Curvatures, "suits", staticmethod(lambda problem: False))
@@ -292,7 +290,6 @@ def test_knowing_the_curvature_saves_evaluations(parity_problem, monkeypatch):
 
 
 def test_a_run_that_comes_no_nearer_begins_anew_without_the_curvature(parity_problem, monkeypatch):
-    monkeypatch.setattr(curved, "_ROWS", 0)
     problem, rng = parity_problem(StatisticalParity, 0.05), np.random.default_rng
     solver = make_solver("augmented_lagrangian", {}, problem)
     with monkeypatch.context() as patch:

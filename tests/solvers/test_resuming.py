@@ -9,7 +9,6 @@ import pytest
 from sklearn.base import clone
 
 from fairconstrained import (
-    AUCFairClassifier,
     GroupLossClassifier,
     NeymanPearsonClassifier,
     ParityPairClassifier,
@@ -27,7 +26,6 @@ ESTIMATORS = {
     "augmented Lagrangian": clone(PARITY).set_params(solver="augmented_lagrangian"),
     "span": PartialParityClassifier(0.1, random_state=0),
     "exact thresholds": PartialParityClassifier(0.2, constraint="equalized_odds", objective="zero_one", random_state=0),
-    "AUC": AUCFairClassifier(0.05, random_state=0),
     "ball": ParityPairClassifier(1.02, radius=3.0, random_state=0),
 }
 

@@ -200,6 +200,14 @@ def test_a_warm_start_goes_on_with_the_multipliers_of_another_bound():
     assert np.mean(ratios) <= 1.04
 
 
+def test_a_span_of_all_coefficients_has_one_round(make_data, make_problem):
+    data = make_data(counts=(90, 120))
+    problem = make_problem(data, StatisticalParity(0.05).bind(data), alpha=0.01)
+    one, two = (solved(problem, max_rounds=most) for most in (1, 2))
+    assert not two.status.is_infeasible
+    assert two.n_evaluations == one.n_evaluations
+
+
 def test_the_start_is_in_the_span(make_data, make_problem):
     data = make_data(counts=(90, 120), n_features=12)
     problem = make_problem(data, DemographicParity(0.1).unchecked(data))

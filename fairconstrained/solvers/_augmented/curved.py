@@ -16,8 +16,6 @@ from fairconstrained.solvers.smooth import CoordinatesOfParams
 
 __all__ = ["Curvatures"]
 
-#: Rows from which on shares of rows above levels vary smoothly.
-_ROWS = 2000
 #: Distance from their bounds of components whose slopes are taken, as a fraction.
 _NEAR = 0.25
 #: Curvature in auxiliary variables in units of the scores.
@@ -50,10 +48,9 @@ class Curvatures:
         """Whether there are linear scores of few enough coefficients, and bounds on what varies smoothly.
 
         Shares of rows above a fixed threshold have many local optima, and long steps lead past good ones. Those above
-        levels vary smoothly where there are many rows.
+        levels vary smoothly, as their thresholds move with the scores.
         """
-        has_many = problem.data.n_samples >= _ROWS
-        is_smooth = all(not c.counts_rows or (has_many and c.n_aux) for c in problem.constraints)
+        is_smooth = all(not c.counts_rows or c.n_aux for c in problem.constraints)
         return bool(problem.component_names) and is_smooth and has_cheap_hessian(problem)
 
     @property
