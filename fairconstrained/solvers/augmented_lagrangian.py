@@ -24,6 +24,8 @@ from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic, va
 
 __all__ = ["AugmentedLagrangian"]
 
+#: Rows from which on steps follow one optimum along a path: among fewer, they end at others.
+_ROWS_OF_PATH = 2_000
 #: Share of ``tol`` to which steps from the free optimum settle: one more of them costs little.
 _SHARE = 0.3
 #: Rows from which on fewer are solved first, in multiples of ``coarse_rows``.
@@ -50,7 +52,7 @@ class AugmentedLagrangian(IterativeSolver):
     are others anyway.
 
     Where scores are linear, with at most 600 coefficients, and bounds vary smoothly (all but counted rows at a fixed
-    threshold, or at levels among fewer than 2,000 rows), L-BFGS works in coordinates in which the objective and the
+    threshold), L-BFGS works in coordinates in which the objective and the
     squares of the components near their bounds have a Hessian of about 1 (Gauss-Newton). It comes nearer to the
     minimiser in fewer evaluations, and ends where three of its iterations gain little. If a run comes no nearer to
     feasibility in this way, it begins anew without.
@@ -77,7 +79,8 @@ class AugmentedLagrangian(IterativeSolver):
 
     Where nothing is counted, as in gaps between AUCs or means, the objective is convex and its Hessian is cheap, it
     takes steps of `SequentialQuadratic` first: mostly less than ten are enough from the unconstrained optimum, and two
-    or three from the solution for another ``kappa``. Where they do not settle, outer iterations follow.
+    or three from the solution for another ``kappa`` with 2,000 rows or more. Where they do not settle, outer iterations
+    follow.
 
     If the objective counts errors and the model can shift the scores of every group separately, the run begins with an
     exact search over the groups' thresholds on the scores of the logistic loss; the iterations are for all other cases.
@@ -146,14 +149,17 @@ class AugmentedLagrangian(IterativeSolver):
             return self._solve_by_steps(self.prepared(problem), known, random_state, callback)
         return super().solve(problem, start, random_state, callback)
 
-    def _begins_with_steps(self, problem: Problem, start: Start | None) -> bool:
-        """Whether steps of `SequentialQuadratic` are tried first, from the free optimum or from another solution."""
-        is_begun = start is not None and (not start.components or self.known_state(problem, start) is not None)
-        return not is_begun and varies_smoothly(problem)
-
     @override
     def start_of_parts(self, problem: Problem, result: SolverResult) -> Start | None:
         return start_of_parts(problem, result)
+
+    def _begins_with_steps(self, problem: Problem, start: Start | None) -> bool:
+        """Whether steps of `SequentialQuadratic` are tried first, from the free optimum or from another solution."""
+        if start is None:
+            return varies_smoothly(problem)
+        is_on_path = start.fingerprint is not None and problem.data.n_samples < _ROWS_OF_PATH
+        is_begun = not start.components or self.known_state(problem, start) is not None
+        return not is_on_path and not is_begun and varies_smoothly(problem)
 
     def _solve_by_steps(
         self, problem: Problem, start: Start | None, rng: np.random.Generator, callback: Callback | None

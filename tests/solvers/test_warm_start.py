@@ -114,6 +114,14 @@ def test_bounds_that_count_no_rows_take_newton_steps_from_the_free_optimum(make_
     assert steps.n_evaluations < iterations.n_evaluations / 3
 
 
+def test_among_few_rows_the_outer_iterations_follow_a_path(make_data, make_problem):
+    data = make_data(counts=(90, 120), shift=0.4)
+    loose, tight = (make_problem(data, AUCGap(kappa).bind(data), alpha=0.01) for kappa in (0.1, 0.05))
+    solver = make_solver("augmented_lagrangian", {}, tight)
+    start = solver.solve(loose, None, np.random.default_rng(0)).start
+    assert not solver.solve(tight, start, np.random.default_rng(0)).is_stationary
+
+
 def test_fits_to_a_part_of_the_rows_begin_at_the_result(parity_problem):
     problem, solver = parity_problem(StatisticalParity, 0.1, (600, 500)), AugmentedLagrangian()
     result = solver.solve(problem, None, np.random.default_rng(0))
