@@ -221,15 +221,15 @@ class _PairMeans:
         self.means = np.stack([values[:, rows].sum(axis=1) for rows in cells.slices])
 
     def slopes(self, cotangent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        coefficients = self._kernel.coefficients
+        coefficients, used = self._kernel.coefficients, np.flatnonzero(cotangent.any(axis=0))
         # q'(x) = sum_j j a_j x^(j-1)
         derivatives = coefficients[:, 1:] * np.arange(1, coefficients.shape[1])
-        slopes = _polynomials(derivatives, self._piece, self._x)
+        slopes = _polynomials(derivatives, self._piece[used], self._x[used])
         slopes *= self._cells.weights.numpy() / self._width
-        d_scores, d_thresholds = np.zeros(slopes.shape[1]), np.zeros(slopes.shape[0])
-        for weights, rows in zip(cotangent, self._cells.slices, strict=True):
+        d_scores, d_thresholds = np.zeros(slopes.shape[1]), np.zeros(cotangent.shape[1])
+        for weights, rows in zip(cotangent[:, used], self._cells.slices, strict=True):
             d_scores[rows] = weights @ slopes[:, rows]
-            d_thresholds -= weights * slopes[:, rows].sum(axis=1)
+            d_thresholds[used] -= weights * slopes[:, rows].sum(axis=1)
         return d_scores, d_thresholds
 
 
@@ -242,22 +242,24 @@ class _BinnedMeans:
         self._n_samples, weights = scores.size, cells.weights.numpy()
         self._bins = bins = _Bins(thresholds, width, kernel, scores.size)
         self._parts = [(cell, bins.sort_in(scores[part], weights[part]), part) for cell, part in _chunks(cells)]
-        self._moments = np.zeros((len(cells), *bins.shape))
+        self._moments = np.zeros((bins.degree, len(cells), bins.origins.size))
         for cell, part, _ in self._parts:
-            self._moments[cell] += part.moments
+            self._moments[:, cell] += part.moments
             part.moments = None  # summed up; the rows are kept for the gradient
-        self.means = np.einsum("gbj,pbj->gp", self._moments, bins.local)
+        self.means = np.matmul(self._moments, bins.local.transpose(0, 2, 1)).sum(axis=0)
 
     def slopes(self, cotangent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """One polynomial per (cell, bin)."""
-        bins = self._bins
+        """One polynomial per (cell, bin), from the thresholds that have slopes at all."""
+        bins, used = self._bins, np.flatnonzero(cotangent.any(axis=0))
         # q'(x) = sum_j j a_j x^(j-1), in the coordinates of every bin
-        powers = np.arange(1, bins.local.shape[2])
-        slopes = bins.local[:, :, 1:] * powers
-        combined = np.einsum("gp,pbj->gjb", cotangent, slopes)
-        d_thresholds = -np.einsum("gp,gbj,pbj->p", cotangent, self._moments[:, :, : powers.size], slopes)
+        powers = np.arange(1, bins.degree)
+        slopes, own = bins.local[1:, used] * powers[:, None, None], cotangent[:, used]
+        combined = np.matmul(own, slopes).transpose(1, 0, 2)
+        d_thresholds = np.zeros(cotangent.shape[1])
+        means = np.matmul(self._moments[: powers.size], slopes.transpose(0, 2, 1)).sum(axis=0)
+        d_thresholds[used] = -(own * means).sum(axis=0)
         d_scores = np.zeros(self._n_samples)
-        has_slopes = np.any(cotangent, axis=1).tolist()
+        has_slopes = np.any(own, axis=1).tolist()
         for cell, part, rows in self._parts:
             if has_slopes[cell]:
                 d_scores[rows.start : rows.stop][part.inside] = part.slope(combined[cell])
@@ -279,8 +281,8 @@ class _Bins:
         shift = (self.origins - thresholds[:, None]) / width
         within = np.concatenate([shift[:, :1] - 1, shift[:, 1:-1], shift[:, -1:] + 1], axis=1)
         piece = kernel.coefficients[np.searchsorted(kernel.knots, within)]
-        self.local = np.moveaxis(taylor_shifted(np.moveaxis(piece, -1, 0), shift), 0, -1)
-        self.shape = self.local.shape[1:]
+        self.local = taylor_shifted(np.ascontiguousarray(np.moveaxis(piece, -1, 0)), shift)
+        self.degree = len(self.local)
         if n_samples >= _WORTH_A_TABLE:
             self._tabulate()
 
@@ -314,8 +316,8 @@ class _Bins:
         inside = np.flatnonzero((scores > self.edges[0]) & ~above)
         part = _Binned(self, inside, scores[inside], weights[inside])
         counted = float(weights @ above)
-        part.moments[-1, 0] += counted
-        part.moments[0, 0] += weights.sum() - part.moments[:, 0].sum()
+        part.moments[0, -1] += counted
+        part.moments[0, 0] += weights.sum() - part.moments[0].sum()
         return part
 
 
@@ -326,12 +328,12 @@ class _Binned:
         self.inside, self.weights = inside, weights
         self.bin = bins.search(scores)
         self.x = (scores - bins.origins[self.bin]) / bins.width
-        n_bins, degree = bins.shape
-        self.moments: Any = np.empty(bins.shape)
+        n_bins = bins.origins.size
+        self.moments: Any = np.empty((bins.degree, n_bins))
         moment = weights
-        for j in range(degree):
+        for j in range(bins.degree):
             moment = moment * self.x if j else moment
-            self.moments[:, j] = np.bincount(self.bin, moment, minlength=n_bins)
+            self.moments[j] = np.bincount(self.bin, moment, minlength=n_bins)
 
     def slope(self, table: np.ndarray) -> np.ndarray:
         """Weighted value of the bins' polynomials, ``table`` of shape (degree, n_bins), at every row."""

@@ -21,7 +21,7 @@ from fairconstrained.constraints.base import check_kappa
 from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
-from fairconstrained.metrics.ranks import gaps_by_threshold, rank_table
+from fairconstrained.metrics.ranks import gaps_by_threshold, rank_table, ranks_of_models
 from fairconstrained.views import Pull
 
 __all__ = ["StatisticalParity"]
@@ -140,6 +140,12 @@ class BoundStatisticalParity(BoundSplitParity):
         """Partial statistical parity gap."""
         _, ranks = self._rank_table(scores)
         return float(gaps_by_threshold(ranks, self.intervals, self.normalize).max())
+
+    @override
+    def metrics(self, scores: np.ndarray) -> np.ndarray:
+        ranks, counts = ranks_of_models(scores, self.data.codes, self.data.weights.numpy(), self.data.n_groups)
+        gaps = gaps_by_threshold(ranks.reshape(-1, self.data.n_groups), self.intervals, self.normalize)
+        return gaps.reshape(counts.shape).max(axis=1, where=counts, initial=0.0)
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """Implement `BoundConstraint.values_at_cuts`; only the order of the scores counts."""

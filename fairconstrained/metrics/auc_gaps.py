@@ -15,7 +15,7 @@ from fairconstrained.cells import cell_sums
 from fairconstrained.checks.protected import protected_code
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, CellUnions, auc_differences
-from fairconstrained.metrics.cell_aucs import LARGEST_GAPS, ScoredRows, aucs_of_few_groups, pair_aucs
+from fairconstrained.metrics.cell_aucs import FEW_GROUPS, LARGEST_GAPS, ScoredRows, aucs_of_few_groups, pair_aucs
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.rates import AGGREGATES, Aggregate
 from fairconstrained.metrics.validation import (
@@ -31,8 +31,6 @@ from fairconstrained.metrics.validation import (
 __all__ = ["GroupComparison", "centred_aucs", "compare_groups", "difference_aucs"]
 
 _EVERYTHING = PercentileIntervals.parse((0.0, 1.0), ())
-#: Cells up to which a dense table is faster than a sparse one.
-_FEW = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +224,7 @@ def centred_aucs(
         place[present] = np.arange(present.size)
         kept = place[cells] >= 0
         rows = scores[kept], place[cells[kept]], weights[kept], present.size
-        aucs = aucs_of_few_groups(*rows) if present.size <= _FEW else pair_aucs(*rows, _EVERYTHING) - 0.5
+        aucs = aucs_of_few_groups(*rows) if present.size <= FEW_GROUPS else pair_aucs(*rows, _EVERYTHING) - 0.5
         centred[np.ix_(present, present)] = aucs
     return centred, mass
 

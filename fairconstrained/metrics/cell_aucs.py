@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 
 __all__ = [
+    "FEW_GROUPS",
     "LARGEST_GAPS",
     "ScoredRows",
     "aucs_of_few_groups",
@@ -24,6 +25,8 @@ __all__ = [
     "partial_steps",
 ]
 
+#: Groups up to which a dense table is faster than a sparse one.
+FEW_GROUPS = 8
 # 32 MB a block, however many groups and scores there are
 _BLOCK_ENTRIES = 2**22
 #: Bins of scores that bound the AUCs of many groups.

@@ -24,6 +24,7 @@ __all__ = [
     "pair_gaps",
     "rank_blocks",
     "rank_table",
+    "ranks_of_models",
     "worst_gap",
 ]
 
@@ -99,16 +100,11 @@ class RankTable:
         cells = self._codes[rows] * thresholds.size + self._row[rows] - start
         added = np.bincount(cells, self._weights[rows], minlength=self._n_groups * thresholds.size)
         above = self._above[number][:, None] + np.cumsum(added.reshape(self._n_groups, -1), axis=1)
-        return thresholds, self._ranks(above.T)
+        return thresholds, _ranks(above.T, self._total)
 
     def ends(self) -> np.ndarray:
         """Ranks before the first block and at the end of each, of shape (n_blocks + 1, n_groups)."""
-        return self._ranks(self._above)
-
-    def _ranks(self, above: np.ndarray) -> np.ndarray:
-        ranks = above / self._total
-        ranks[ranks > 1 - RANK_TOLERANCE] = 1.0
-        return ranks
+        return _ranks(self._above, self._total)
 
 
 def rank_blocks(
@@ -138,8 +134,48 @@ def rank_table(
     ranks : ndarray of shape (n_thresholds, n_groups)
         ``P(score > threshold | g)``: increasing down the rows, from 0 to 1.
     """
-    everything = (scores.size + 1) * n_groups
-    return next(rank_blocks(scores, codes, weights, n_groups, max_entries=everything))
+    order = np.argsort(-scores)
+    ordered, mass = scores[order], np.zeros((n_groups, scores.size + 1))
+    mass[codes[order], np.arange(1, scores.size + 1)] = weights[order]
+    # A score counts as "above" from the next lower threshold on.
+    is_first = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
+    # groups first in memory, as sums and extremes over long axes are faster
+    above = np.cumsum(mass, axis=1).compress(is_first, axis=1).T
+    return np.append(ordered, -np.inf)[is_first], _ranks(above, np.bincount(codes, weights, minlength=n_groups))
+
+
+def _ranks(above: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Ranks from the weights above thresholds and those of whole groups."""
+    ranks = above / total
+    ranks[ranks > 1 - RANK_TOLERANCE] = 1.0
+    return ranks
+
+
+def ranks_of_models(
+    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ranks in every group of the scores of several models.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_models, n_samples)
+    codes, weights, n_groups
+        Rows, as described at the top of the module.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_models, n_samples, n_groups)
+        Share of every group with scores at least as large as each of the scores, which descend.
+    counts : ndarray of bool of shape (n_models, n_samples)
+        Whether the next score is smaller. The ranks of other entries are those of no threshold.
+    """
+    order = np.argsort(-scores, axis=1)
+    ordered = np.take_along_axis(scores, order, axis=1)
+    mass = np.zeros((n_groups, codes.size))
+    mass[codes, np.arange(codes.size)] = weights
+    above = np.moveaxis(np.cumsum(mass.take(order, axis=1), axis=2), 0, -1)
+    counts = np.concatenate([ordered[:, 1:] != ordered[:, :-1], np.ones((len(scores), 1), dtype=bool)], axis=1)
+    return _ranks(above, mass.sum(axis=1)), counts
 
 
 def gaps_by_threshold(ranks: np.ndarray, intervals: PercentileIntervals, normalize: bool = True) -> np.ndarray:
@@ -158,8 +194,9 @@ def gaps_by_threshold(ranks: np.ndarray, intervals: PercentileIntervals, normali
     gaps : ndarray of shape (n_thresholds,)
     """
     if normalize:
-        values = intervals.clip(ranks) / intervals.length
-        return values.max(axis=1) - values.min(axis=1)
+        # groups first in memory: extremes over a short last axis are slow
+        values = np.ascontiguousarray((intervals.clip(ranks) / intervals.length).T)
+        return values.max(axis=0) - values.min(axis=0)
     # The pair of a group inside the interval that differs most is the one with the extreme group overall,
     # so the extremes inside and overall suffice and no loop over pairs is needed.
     inside = intervals.contains(ranks)

@@ -233,3 +233,12 @@ def test_the_solvers_of_the_paper_get_eq_15(make_data, draw_scores, evaluate, in
         np.testing.assert_allclose(evaluate(bound, "values", scores, thresholds), expected, atol=1e-12)
         parts = evaluate(bound, "plus", scores, thresholds) - evaluate(bound, "minus", scores, thresholds)
         np.testing.assert_allclose(parts, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_metrics_of_several_models_are_those_of_each(make_data, normalize):
+    data, rng = make_data(counts=(90, 120), weighted=True), np.random.default_rng(0)
+    constraint = StatisticalParity(0.1, interval=(0.1, 0.6), normalize=normalize).bind(data)
+    scores = np.round(rng.normal(size=(3, data.n_samples)), 1)  # with ties
+    scores[2] = rng.normal(size=data.n_samples)
+    np.testing.assert_allclose(constraint.metrics(scores), [constraint.metric(own) for own in scores], atol=1e-12)
