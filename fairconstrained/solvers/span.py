@@ -61,7 +61,8 @@ class Span(Solver):
 
     is the same problem with a few features :math:`X B`, which the augmented Lagrangian solves; B is orthonormal, so
     that the penalty is the same. Without a penalty, B is orthonormal in the curvature, whatever the units of the
-    features are. The next round takes the directions at the scores found.
+    features are. The next round takes the directions at the scores found. If no round keeps the bounds, the augmented
+    Lagrangian chooses all coefficients.
 
     An evaluation costs as much as if X had ten columns, and ten coefficients cannot line up rows just below a
     threshold, so that bounds hold better on new rows. The promise for the training rows is the same as without a span.
@@ -135,12 +136,12 @@ class Span(Solver):
             start = replace(start, solver_state=known.widest)
         directions = _Directions(problem, free, self.max_directions, random_state)
         watch, best = _Watch(callback, problem, begin), None
+        seen = None if callback is None else watch.see
         # another bound leaves the directions much as they were
         for _ in range(self.max_rounds if known is None else 1):
             basis = directions.basis(start)
-            reduced = basis.on(problem)
             watch.enter(basis, n_evaluations + directions.n_evaluations)
-            found = inner.solve(reduced, basis.reduced(start), random_state, None if callback is None else watch.see)
+            found = inner.solve(basis.on(problem), basis.reduced(start), random_state, seen)
             n_evaluations += watch.evaluations(found.n_evaluations)
             previous, best = best, watch.leave(found)
             if previous is not None and best.status.is_infeasible and not previous.status.is_infeasible:
@@ -148,6 +149,13 @@ class Span(Solver):
             if watch.is_stopped or not self._goes_on(previous, best):
                 break
             start = best.start
+        if best is not None and best.status.is_infeasible and not watch.is_stopped:
+            # all coefficients may keep what few directions do not
+            watch.enter(_Basis.whole(problem), n_evaluations + directions.n_evaluations)
+            found = inner.solve(problem, None, random_state, seen)
+            n_evaluations += watch.evaluations(found.n_evaluations)
+            whole = watch.leave(found)
+            best = best if whole.status.is_infeasible else whole
         assert best is not None  # there is at least one round
         return self._concluded(problem, best, watch, free, n_evaluations + directions.n_evaluations)
 
@@ -209,6 +217,12 @@ class _Basis:
 
     columns: np.ndarray
     inverse: np.ndarray
+
+    @classmethod
+    def whole(cls, problem: Problem) -> _Basis:
+        """The basis of all coefficients."""
+        every = np.eye(cast(LinearModel, problem.model).n_features)
+        return cls(every, every)
 
     def on(self, problem: Problem) -> Problem:
         """Return the problem with the features of the span."""

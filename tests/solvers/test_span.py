@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -22,7 +24,7 @@ from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.metrics import independence_gap
 from fairconstrained.objectives import Squared
 from fairconstrained.problem import Start
-from fairconstrained.solvers import AugmentedLagrangian, Span, _directions
+from fairconstrained.solvers import AugmentedLagrangian, Span, Status, _directions
 from tests.solvers.conftest import solve_by_kkt
 
 
@@ -198,6 +200,30 @@ def test_a_warm_start_goes_on_with_the_multipliers_of_another_bound():
         assert warm.constraint_values_["demographic_parity"] <= 0.04 + warm.granularity_["demographic_parity"]
         ratios.append(warm.objective_ / cold.objective_)
     assert np.mean(ratios) <= 1.04
+
+
+def test_all_coefficients_are_chosen_where_no_span_keeps_the_bounds(make_data, make_problem, monkeypatch):
+    data = make_data(counts=(90, 120), n_features=12)
+    problem = make_problem(data, DemographicParity(0.1).unchecked(data))
+    whole = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0))
+    solve, n_evaluations = AugmentedLagrangian.solve, []
+
+    def fails_in_spans(self, given, *args):
+        result = solve(self, given, *args)
+        n_evaluations.append(result.n_evaluations)
+        return result if given is problem else replace(result, status=Status.INFEASIBLE)
+
+    monkeypatch.setattr(AugmentedLagrangian, "solve", fails_in_spans)
+    seen = []
+    result = Span().solve(problem, None, np.random.default_rng(0), seen.append)
+    assert len(n_evaluations) == 3
+    assert result.status is whole.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(whole.objective, rel=1e-3)
+    assert problem.measured(problem.scores(result.model_state)).excess <= 0
+    assert result.n_evaluations >= n_evaluations[-1]
+    assert len(seen) == len(result.history)
+    for name in ("n_iter", "n_evaluations", "seconds"):
+        assert np.all(np.diff([record[name] for record in result.history]) >= 0), name
 
 
 def test_the_start_is_in_the_span(make_data, make_problem):
