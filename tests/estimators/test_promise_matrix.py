@@ -81,12 +81,21 @@ MODELS = {"linear": {}, "by group": {"group_interactions": True}, "network": {"h
 #: They need a split into convex parts, which no other constraint has.
 OF_CONVEX_PARTS = {"idca", "stochastic_idca"}
 SPLIT = {"statistical_parity", "demographic_parity", "equal_opportunity", "equalized_odds", "group_auc"}
+#: Of shared linear scores, some of errors or counted rows only; of mean losses, of few problems: see their own files.
+OF_SOME_PROBLEMS = {
+    "cross_fitted",
+    "cross_fitted_network",
+    "group_weights",
+    "interior_point",
+    "sequential_quadratic",
+    "span",
+    "span_search",
+}
 EXACT = [
     name
     for name, solver in SOLVERS.items()
     if not any(issubclass(view, (ConvexQuadratic, SingleRows)) for view in solver.requires)
-    # of shared linear scores, some of errors or counted rows only; of mean losses: see their own files
-    and name not in ("cross_fitted", "span", "span_search", "sequential_quadratic", "interior_point", "group_weights")
+    and name not in OF_SOME_PROBLEMS
 ]
 
 
