@@ -278,7 +278,7 @@ OF_TWO_CLASSES = {
     "span_search",
     "stochastic_idca",
 }
-
+OF_MEAN_LOSSES = {"cross_fitted_network", "group_weights", "interior_point"}
 #: Solvers that have a turn in the fast tier, one for each way in which constraints enter.
 FAST = {"adam", "alm", "augmented_lagrangian", "cross_fitted", "exact_penalty", "plada", "stochastic_ghost", "ssg"}
 
@@ -288,7 +288,7 @@ FAST = {"adam", "alm", "augmented_lagrangian", "cross_fitted", "exact_penalty", 
     "solver",
     [
         pytest.param(name, marks=() if name in FAST else pytest.mark.slow)
-        for name in sorted(set(SOLVERS) - OF_TWO_CLASSES - {"group_weights", "interior_point"})  # of mean losses alone
+        for name in sorted(set(SOLVERS) - OF_TWO_CLASSES - OF_MEAN_LOSSES)
     ],
 )
 def test_solvers_of_several_classes(sample, solver):

@@ -56,7 +56,8 @@ def solve(problem, name, start=None, callback=None, seed=0, **options):
 
 
 def test_every_stochastic_solver_is_tested_here():
-    assert set(MOVING) == {name for name, solver in SOLVERS.items() if issubclass(solver, StochasticSolver)}
+    stochastic = {name for name, solver in SOLVERS.items() if issubclass(solver, StochasticSolver)}
+    assert set(MOVING) == stochastic - {"cross_fitted_network"}  # its networks take the steps of "adam_lagrangian"
 
 
 @pytest.fixture(scope="module")
