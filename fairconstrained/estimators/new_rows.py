@@ -22,6 +22,7 @@ from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.features import beside
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import CrossFittedSpan, Solver, SolverResult, scores_without_folds
+from fairconstrained.solvers.cross_fitted_span import fewest_in_cells
 from fairconstrained.solvers.resuming import saved_minima
 
 __all__ = ["NewRowGap", "TellsNewRows"]
@@ -403,9 +404,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
 def _optimism_by_steps(problem: Problem, params: np.ndarray) -> dict[str, np.ndarray]:
     """Optimism of the differences at a solution by the constraint's name, of those that have any worth mentioning."""
-    cells = [sizes for each in problem.constraints if (sizes := each.compared_cells()) is not None]
-    fewest = min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=0)
-    if fewest > _MANY_ROWS * problem.data.n_features or fold_obstacle(problem, _STEP_FOLDS):
+    if fewest_in_cells(problem, 0) > _MANY_ROWS * problem.data.n_features or fold_obstacle(problem, _STEP_FOLDS):
         return {}
     unseen = scores_without_folds(problem, params, _STEP_FOLDS)
     if unseen is None:

@@ -226,7 +226,7 @@ class Pressure:
         straight = slopes if others is multipliers else point.slopes(0.0, others)[0].numpy()
         curvature = curvature + np.abs(straight) / (_STEP * min(self._spread, _WIDEST))
         norm = float(np.linalg.norm(multipliers))
-        pull = slopes + follow_costs(costs, scores - self._terms.threshold)[0]
+        pull = slopes + follow_costs(costs, scores - self._terms.threshold)[0] if self._has_costs else slopes
         self._direction = slopes / norm, pull / norm
         share = min(1.0, _MOST * force / max(float(np.abs(slopes).sum()), np.finfo(float).tiny))
         if share < 1:

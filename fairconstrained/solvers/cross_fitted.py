@@ -21,7 +21,12 @@ from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._sharpening import NARROW, WIDE, sharpened
 from fairconstrained.solvers._shifting import best_shifted
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
-from fairconstrained.solvers.cross_fitted_span import CrossFittedModels, CrossFittedSpan, has_few_rows
+from fairconstrained.solvers.cross_fitted_span import (
+    CrossFittedModels,
+    CrossFittedSpan,
+    fewest_in_cells,
+    has_few_rows,
+)
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.solvers.span import Span
 from fairconstrained.solvers.span_search import SpanSearch
@@ -115,8 +120,7 @@ class CrossFitted(Solver):
             return False
         if any(c.n_aux for c in problem.constraints):
             return False
-        cells = [c.compared_cells() for c in problem.constraints]
-        fewest = min((int(sizes.counts.min()) for sizes in cells if sizes is not None), default=0)
+        fewest = fewest_in_cells(problem, 0)
         if all(c.counts_rows for c in problem.constraints):
             return fewest >= _ROWS
         bounds_metrics = all(c.bounds_metric for c in problem.constraints)

@@ -20,7 +20,12 @@ from fairconstrained.solvers._few_rows import FewDirections, InSpan
 from fairconstrained.solvers._options import Count
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.cross_fitted import completed
-from fairconstrained.solvers.cross_fitted_span import CrossFittedModels, CrossFittedSpan, has_few_in_cells
+from fairconstrained.solvers.cross_fitted_span import (
+    CrossFittedModels,
+    CrossFittedSpan,
+    fewest_in_cells,
+    has_few_in_cells,
+)
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.solvers.span import Span
 from fairconstrained.views import RowLosses, Stochastic
@@ -101,9 +106,7 @@ class CrossFittedNetwork(AdamLagrangian):
         loss = getattr(problem.objective, "row_loss", None)
         if loss is None or not loss.is_smooth_and_convex:  # steps to the numbers are Newton steps
             return False
-        cells = [sizes for each in problem.constraints if (sizes := each.compared_cells()) is not None]
-        fewest = min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=0)
-        return fewest >= _ROWS and Span.suits_features(problem) and has_few_in_cells(problem)
+        return fewest_in_cells(problem, 0) >= _ROWS and Span.suits_features(problem) and has_few_in_cells(problem)
 
     def solve(
         self,

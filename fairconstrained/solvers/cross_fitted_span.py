@@ -33,6 +33,7 @@ __all__ = [
     "CrossFittedModels",
     "CrossFittedSpan",
     "Shrunk",
+    "fewest_in_cells",
     "has_few_in_cells",
     "has_few_rows",
     "is_of_linear_classes",
@@ -311,9 +312,13 @@ def has_few_rows(problem: Problem) -> bool:
 
 def has_few_in_cells(problem: Problem) -> bool:
     """Whether the smallest compared cell has fewer than eight rows for each feature."""
+    return fewest_in_cells(problem, np.inf) < _FEW_ROWS * problem.data.n_features
+
+
+def fewest_in_cells(problem: Problem, without_cells: float) -> float:
+    """Number of rows of the smallest compared cell; ``without_cells`` where the constraints compare none."""
     cells = [sizes for each in problem.constraints if (sizes := each.compared_cells()) is not None]
-    fewest = min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=np.inf)
-    return fewest < _FEW_ROWS * problem.data.n_features
+    return min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=without_cells)
 
 
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:

@@ -225,22 +225,22 @@ class _Run:
 
     def _step(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Slopes and curvature of the Lagrangian in the scores, and the curvature of the objective alone."""
-        if self.decisions is None:
-            at = torch.from_numpy(scores.copy())
-            slopes = self.free.at_scores(at, np.empty(0)).slopes(1.0, np.empty(0))[0].numpy()
-            curvature = self.free.objective.curvature(at).numpy()
-            if not self.problem.constraints:
-                return slopes, curvature, curvature
-            pull = self.pressure.pull(scores, float(np.abs(slopes).sum()))
-            return slopes + pull.slopes, curvature + pull.curvature, curvature
         margins = scores - self.problem.threshold
-        costs = costs_of(self.decisions, margins > 0)
-        slopes, curvature = follow_costs(costs, margins)
+        costs = None if self.decisions is None else costs_of(self.decisions, margins > 0)
+        slopes, curvature = self._of_objective(scores) if costs is None else follow_costs(costs, margins)
         if not self.problem.constraints:
             return slopes, curvature, curvature
-        pull, most = self.pressure.pull(scores, float(np.abs(slopes).sum())), _MOST_COSTS * np.abs(costs)
-        slopes, bend = follow_costs(costs + pull.costs.clip(-most, most), margins)
-        return slopes + pull.slopes, bend + pull.curvature, curvature
+        pull, total, bend = self.pressure.pull(scores, float(np.abs(slopes).sum())), slopes, curvature
+        if costs is not None:
+            most = _MOST_COSTS * np.abs(costs)
+            total, bend = follow_costs(costs + pull.costs.clip(-most, most), margins)
+        return total + pull.slopes, bend + pull.curvature, curvature
+
+    def _of_objective(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes and curvature of the objective in the scores."""
+        at = torch.from_numpy(scores.copy())
+        slopes = self.free.at_scores(at, np.empty(0)).slopes(1.0, np.empty(0))[0].numpy()
+        return slopes, self.free.objective.curvature(at).numpy()
 
     def measure(self) -> None:
         """Measure the exact metrics, offer the prefix, bring the surrogates to the metrics, and add a record."""

@@ -149,14 +149,14 @@ class Span(Solver):
             if watch.is_stopped or not self._goes_on(previous, best):
                 break
             start = best.start
-        if best is not None and best.status.is_infeasible and not watch.is_stopped:
+        assert best is not None  # there is at least one round
+        if best.status.is_infeasible and not watch.is_stopped:
             # all coefficients may keep what few directions do not
             watch.enter(_Basis.whole(problem), n_evaluations + directions.n_evaluations)
             found = inner.solve(problem, None, random_state, seen)
             n_evaluations += watch.evaluations(found.n_evaluations)
             whole = watch.leave(found)
             best = best if whole.status.is_infeasible else whole
-        assert best is not None  # there is at least one round
         return self._concluded(problem, best, watch, free, n_evaluations + directions.n_evaluations)
 
     @override
