@@ -66,6 +66,8 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "loss_parity": (*_LOSSES, "solvers/published"),
     "new_rows": (
         "estimators/new_rows.py",
+        "estimators/_new_row_estimates.py",
+        "estimators/_new_row_promise.py",
         "estimators/_cross_fitted_gaps.py",
         "estimators/_standard_errors.py",
         *_PARITY,

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from fairconstrained.estimators._new_row_promise import PromisesNewRows
 from fairconstrained.estimators._notices import notices
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups
-from fairconstrained.estimators.new_rows import TellsNewRows
 from fairconstrained.models import Model
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import SolverResult, Status
@@ -42,7 +42,7 @@ class Fitted:
     of_folds: tuple[Start, ...] = ()
 
 
-class TellsOutcome(TellsNewRows):
+class TellsOutcome(PromisesNewRows):
     """Estimators that report the outcome of a fit in the attributes that all of them have.
 
     Attributes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
 from fairconstrained.objectives import DecisionLoss
 
@@ -29,7 +28,7 @@ def costs_of(loss: DecisionLoss, positive: np.ndarray) -> np.ndarray:
     return -loss.gains(positive)
 
 
-def follow_costs(costs: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def follow_costs(costs: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     r"""Slopes and curvature of :math:`|c| \log(1 + e^{\mathrm{sign}(c) s})` in the scores.
 
     The scores of least mean have the sign of the decision of least expected cost, and unlike the costs themselves this
@@ -39,12 +38,11 @@ def follow_costs(costs: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.
     ----------
     costs : ndarray of shape (n_samples,)
         Cost of deciding a row positive, less that of deciding it negative.
-    scores : ndarray of shape (n_samples,)
-        Scores less the threshold of decisions.
+    above : ndarray of shape (n_samples,)
+        Logistic function of the scores less the threshold of decisions, which serves several costs.
 
     Returns
     -------
     slopes, curvature : ndarray of shape (n_samples,)
     """
-    above = expit(scores)
     return costs * np.where(costs > 0, above, 1 - above), np.abs(costs) * above * (1 - above)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import expit
 from torch import Tensor
 from typing_extensions import override
 
@@ -62,6 +63,15 @@ class Pull(NamedTuple):
     slopes: np.ndarray
     curvature: np.ndarray
     costs: np.ndarray
+
+
+class _Direction(NamedTuple):
+    """Where the constraints pulled last: scores there, slopes, costs of decisions, and norm of the multipliers."""
+
+    scores: np.ndarray
+    slopes: np.ndarray
+    costs: np.ndarray
+    norm: float
 
 
 @dataclass(frozen=True)
@@ -141,7 +151,7 @@ class Pressure:
         self._response, self._gain, self._last_worst = 0.0, 1.0, (0, 0.0)
         self._judged: np.ndarray | None = None
         self._age, self._last = _OLDEST, self._no_pull()
-        self._direction: tuple[np.ndarray, np.ndarray] | None = None
+        self._direction: _Direction | None = None
         self.worst = 0.0
 
     @property
@@ -225,9 +235,7 @@ class Pressure:
         others, curvature = self._convex_curvature(scores, multipliers)
         straight = slopes if others is multipliers else point.slopes(0.0, others)[0].numpy()
         curvature = curvature + np.abs(straight) / (_STEP * min(self._spread, _WIDEST))
-        norm = float(np.linalg.norm(multipliers))
-        pull = slopes + follow_costs(costs, scores - self._terms.threshold)[0] if self._has_costs else slopes
-        self._direction = slopes / norm, pull / norm
+        self._direction = _Direction(scores, slopes, costs, float(np.linalg.norm(multipliers)))
         share = min(1.0, _MOST * force / max(float(np.abs(slopes).sum()), np.finfo(float).tiny))
         if share < 1:
             self._lasting = self._lasting * share
@@ -319,7 +327,11 @@ class Pressure:
         """
         if self._direction is None:
             return
-        (direction, pull), curvature = self._direction, np.maximum(curvature, _LEAST * curvature.mean())
+        direction, pull = self._direction.slopes, self._direction.slopes
+        if self._has_costs:
+            pull = pull + follow_costs(self._direction.costs, expit(self._direction.scores - self._terms.threshold))[0]
+        direction, pull = (part / self._direction.norm for part in (direction, pull))
+        curvature = np.maximum(curvature, _LEAST * curvature.mean())
         _, leaf = np.unique(np.round(change, 9), return_inverse=True)
         together = np.bincount(leaf, direction) * np.bincount(leaf, pull)
         of_tree = float(np.abs(together / np.bincount(leaf, curvature)).sum())

@@ -8,6 +8,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 import torch
+from scipy.special import expit
 from typing_extensions import override
 
 from fairconstrained.exceptions import StopTraining
@@ -225,15 +226,15 @@ class _Run:
 
     def _step(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Slopes and curvature of the Lagrangian in the scores, and the curvature of the objective alone."""
-        margins = scores - self.problem.threshold
-        costs = None if self.decisions is None else costs_of(self.decisions, margins > 0)
-        slopes, curvature = self._of_objective(scores) if costs is None else follow_costs(costs, margins)
+        costs = None if self.decisions is None else costs_of(self.decisions, scores > self.problem.threshold)
+        above = np.empty(0) if costs is None else expit(scores - self.problem.threshold)
+        slopes, curvature = self._of_objective(scores) if costs is None else follow_costs(costs, above)
         if not self.problem.constraints:
             return slopes, curvature, curvature
         pull, total, bend = self.pressure.pull(scores, float(np.abs(slopes).sum())), slopes, curvature
         if costs is not None:
             most = _MOST_COSTS * np.abs(costs)
-            total, bend = follow_costs(costs + pull.costs.clip(-most, most), margins)
+            total, bend = follow_costs(costs + pull.costs.clip(-most, most), above)
         return total + pull.slopes, bend + pull.curvature, curvature
 
     def _of_objective(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

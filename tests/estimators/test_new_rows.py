@@ -24,10 +24,10 @@ from fairconstrained import (
 from fairconstrained.constraints import DemographicParity, GroupRates, LossParity
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.estimators import new_rows
+from fairconstrained.estimators import _new_row_estimates
 from fairconstrained.estimators._cross_fitted_gaps import for_all_rows
+from fairconstrained.estimators._new_row_estimates import NewRowEstimates, NewRowGap
 from fairconstrained.estimators._standard_errors import standard_errors
-from fairconstrained.estimators.new_rows import NewRowGap, _Estimated
 from fairconstrained.exceptions import ConvergenceWarning, NewRowsWarning
 from fairconstrained.heads import FairHeadClassifier
 from fairconstrained.metrics import loss_parity_gap
@@ -417,7 +417,7 @@ def test_promises_of_all_kinds(model, rows):
 
 def test_a_model_of_all_rows_that_differs_from_those_of_the_folds_is_told(rows):
     problem, _ = _problem_of(rows)
-    found = _Estimated({"demographic_parity": NewRowGap(0.01, 0.02, "5-fold cross-fitting")})
+    found = NewRowEstimates({"demographic_parity": NewRowGap(0.01, 0.02, "5-fold cross-fitting")})
     apart, alike = problem.data.codes - 0.5, np.ones(problem.data.n_samples)
     assert found.about(problem, alike) == found
     told = found.about(problem, apart).gaps["demographic_parity"]
@@ -428,7 +428,7 @@ def test_few_accepted_by_the_model_of_all_rows_make_the_estimate_uncertain():
     data, scores = _decided([4, 20], [100, 400])
     ratio = GroupRates("selection", rule="ratio", kappa=0.2).bind(data)
     problem = Problem(Logistic().bind(data), (ratio,), data, model=LinearModel(0, 1))
-    found = _Estimated({ratio.name: NewRowGap(0.09, 0.013, "2-fold cross-fitting")}, corrections={ratio.name: 0.3})
+    found = NewRowEstimates({ratio.name: NewRowGap(0.09, 0.013, "2-fold cross-fitting")}, corrections={ratio.name: 0.3})
     (gap,) = found.about(problem, scores).gaps.values()
     (own,) = standard_errors([ratio], data, scores).values()
     assert gap.estimate == 0.09
@@ -440,7 +440,7 @@ def test_better_rates_of_the_training_rows_are_not_told_where_a_floor_is_bounded
     problem, _ = _problem_of(rows)
     floor = GroupRates("selection", rule="floor", kappa=0.3).bind(problem.data)
     problem = replace(problem, constraints=(floor,))
-    found = _Estimated({floor.name: NewRowGap(0.6, 0.02, "5-fold cross-fitting")})
+    found = NewRowEstimates({floor.name: NewRowGap(0.6, 0.02, "5-fold cross-fitting")})
     everybody, nobody = np.ones(problem.data.n_samples), -np.ones(problem.data.n_samples)
     assert found.about(problem, everybody) == found
     assert found.about(problem, nobody).gaps[floor.name].estimate == 0
@@ -495,7 +495,7 @@ def test_linear_scores_make_up_for_their_optimism():
 
 @pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")
 def test_without_a_model_within_all_bounds_those_of_the_training_rows_are_kept(uneven_rows, monkeypatch):
-    monkeypatch.setattr(new_rows, "_MOST", 3.0)  # more than the width of the bound on the training rows
+    monkeypatch.setattr(_new_row_estimates, "_MOST", 3.0)  # more than the width of the bound on the training rows
     model = fitted(network(0.01), uneven_rows)
     assert model.constraint_values_["loss_parity"] <= 0.01 + 1e-9
     assert model.status_ == "completed"
@@ -507,10 +507,10 @@ def test_so_much_of_an_optimism_is_made_up_for_as_the_bounds_allow(rows, optimis
     problem, _ = _problem_of(rows)
     constraint = LossParity(0.05).bind(problem.data)
     problem = replace(problem, constraints=(constraint,))
-    found = _Estimated({}, optimism={constraint.name: np.array([optimism, -optimism])})
+    found = NewRowEstimates({}, optimism={constraint.name: np.array([optimism, -optimism])})
     (stricter,) = found.made_up_for(problem).constraints
     np.testing.assert_allclose(stricter.optimism, [part * optimism, 0.0])
-    assert _Estimated({}).made_up_for(problem) is problem
+    assert NewRowEstimates({}).made_up_for(problem) is problem
 
 
 def test_the_estimate_is_that_of_the_model_of_all_rows(rows):
@@ -518,7 +518,7 @@ def test_the_estimate_is_that_of_the_model_of_all_rows(rows):
     constraint = LossParity(0.05).bind(problem.data)
     problem = replace(problem, constraints=(constraint,))
     optimism = {constraint.name: np.array([0.02, -0.02])}
-    found = _Estimated({constraint.name: NewRowGap(0.3, 0.2, "2-fold cross-fitting")}, optimism=optimism)
+    found = NewRowEstimates({constraint.name: NewRowGap(0.3, 0.2, "2-fold cross-fitting")}, optimism=optimism)
     scores = problem.data.y.numpy() * (problem.data.codes + 1)
     first, second = constraint.differences(scores)
     (gap,) = found.about(problem, scores).gaps.values()

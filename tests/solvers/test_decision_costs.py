@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.special import expit
 
 from fairconstrained.data import FairData
 from fairconstrained.objectives import F1, ZeroOne
@@ -40,6 +41,6 @@ def test_slopes_and_curvature_are_derivatives_of_the_weighted_logistic_loss(scor
     loss = (torch.from_numpy(np.abs(costs)) * torch.nn.functional.softplus(signs * at)).sum()
     (first,) = torch.autograd.grad(loss, at, create_graph=True)
     (second,) = torch.autograd.grad(first.sum(), at)
-    slopes, curvature = follow_costs(costs, np.full(3, score))
+    slopes, curvature = follow_costs(costs, np.full(3, expit(score)))
     np.testing.assert_allclose(slopes, first.detach().numpy(), atol=1e-12)
     np.testing.assert_allclose(curvature, second.numpy(), atol=1e-12)

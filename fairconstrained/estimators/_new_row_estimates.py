@@ -1,0 +1,105 @@
+"""Estimates of bounded metrics on new rows, and what they say about a model and about its bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from fairconstrained.constraints import BoundConstraint
+from fairconstrained.estimators._standard_errors import standard_errors
+from fairconstrained.problem import Problem, Start
+
+__all__ = ["NewRowEstimates", "NewRowGap"]
+
+#: Largest optimism that is made up for, in multiples of ``kappa``. From 2 on, no model would be within both bounds:
+#: that on rows seen and that on rows not seen.
+_MOST = 1.75
+
+
+class NewRowGap(NamedTuple):
+    """Estimate of a bounded metric on new rows.
+
+    Attributes
+    ----------
+    estimate : float
+        The metric on new rows; NaN where there is no estimate.
+    standard_error : float
+        Standard error of the difference between the estimate and the metric in the population.
+    how : str
+        How the estimate was made, or why there is none.
+    """
+
+    estimate: float
+    standard_error: float
+    how: str
+
+
+@dataclass(frozen=True)
+class NewRowEstimates:
+    """Estimates for a problem, and where the fits on parts of the rows ended.
+
+    Attributes
+    ----------
+    gaps : dict
+    starts : tuple of Start
+    corrections : dict
+        Corrections that the estimates contain, by the constraint's name, see `for_all_rows`.
+    optimism : dict
+        Optimism of the differences by the constraint's name, where the fit makes up for it.
+    own_errors : dict
+        Standard errors of the metrics of the model of all rows, where they were computed before the estimates.
+    """
+
+    gaps: dict[str, NewRowGap]
+    starts: tuple[Start, ...] = ()
+    corrections: dict[str, float] = field(default_factory=dict)
+    optimism: dict[str, np.ndarray] = field(default_factory=dict)
+    own_errors: dict[str, float] = field(default_factory=dict)
+
+    def made_up_for(self, problem: Problem, most: float | None = None) -> Problem:
+        """Return the problem with bounds on differences of rows not seen besides.
+
+        At most ``most`` times ``kappa`` of it is made up for. None stands for what the bounds on rows seen leave room
+        for: with the same part of every difference, losses of the groups that are as far apart as the optimism, the
+        other way round, are within all bounds.
+        """
+        if not self.optimism:
+            return problem
+        most = _MOST if most is None else most
+        bounds: list[BoundConstraint] = []
+        for constraint in problem.constraints:
+            known = np.maximum(self.optimism.get(constraint.name, 0.0), 0.0)
+            largest = float(np.max(known))
+            part = min(1.0, most * constraint.kappa / largest) if largest else 0.0
+            bounds.append(constraint.with_optimism(part * known) if part else constraint)
+        return replace(problem, constraints=tuple(bounds))
+
+    def about(self, problem: Problem, scores: np.ndarray, units: np.ndarray | None = None) -> NewRowEstimates:
+        """The estimates as they are for the model with these scores of the training rows.
+
+        Where rows are few, the model of all rows may be another one than those of the folds, such as one that accepts
+        few people. Then the standard error is that of its own scores if it is larger, and the metric of the rows that
+        it has seen is the better warning if it is clearly larger than the estimate.
+        """
+        gaps = dict(self.gaps)
+        known = [each for each in problem.constraints if not np.isnan(gaps[each.name].estimate)]
+        errors = self.own_errors or standard_errors(known, problem.data, scores, units)
+        for constraint in known:
+            value, gap = constraint.metric(scores), gaps[constraint.name]
+            differences, own = constraint.differences(scores), self.optimism.get(constraint.name)
+            if differences is not None and own is not None:  # this model makes up for it, those of the folds do not
+                gap = gap._replace(estimate=float((differences + own).max()))
+            error = np.hypot(errors[constraint.name], self.corrections.get(constraint.name, 0.0))
+            gap = gap._replace(standard_error=float(np.fmax(gap.standard_error, error)))
+            beyond = constraint.excess(value) - constraint.excess(gap.estimate)
+            if beyond > 2 * gap.standard_error + constraint.granularity:
+                how = f"the training rows, as {gap.how} gives {gap.estimate:.3g}"
+                gap = NewRowGap(value, gap.standard_error, how)
+            gaps[constraint.name] = gap
+        return replace(self, gaps=gaps)
+
+    def excess(self, problem: Problem) -> np.ndarray:
+        """Excess of every estimate over ``kappa``, where that bounds the metric; ndarray of shape (n_constraints,)."""
+        return np.array([c.excess(self.gaps[c.name].estimate) if c.bounds_metric else 0.0 for c in problem.constraints])
