@@ -18,6 +18,7 @@ from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
+from fairconstrained.estimators._cross_fitted_gaps import SIZE_BY_ROWS
 from fairconstrained.estimators._held_out import HeldOut
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._rows import checked_rows
@@ -313,6 +314,14 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     ) -> SolverResult:
         assert isinstance(solver, NewtonBoosting)
         return solver.solve_judged(self._training or problem, problem, start, rng, watch)
+
+    @override
+    def _for_part(self, solver: Solver, share: float) -> tuple[Solver, float]:
+        """Fewer trees in proportion, which learn about as much of their rows by heart as all trees of all rows."""
+        if self._training is not None:  # parts are those of the validation rows, for which all trees are grown
+            return super()._for_part(solver, share)
+        assert isinstance(solver, NewtonBoosting)
+        return replace(solver, n_trees=max(round(share * solver.n_trees), 1)), SIZE_BY_ROWS
 
     @override
     def _n_records(self, solver: Solver, problem: Problem) -> int | None:

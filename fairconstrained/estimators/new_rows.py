@@ -14,7 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tqdm import tqdm
 
 from fairconstrained.checks.parameters import parameter, with_parameters
-from fairconstrained.estimators._cross_fitted_gaps import fold_obstacle, for_all_rows, held_out_scores, optimism
+from fairconstrained.estimators._cross_fitted_gaps import (
+    SIZE_OF_ITS_OWN,
+    fold_obstacle,
+    for_all_rows,
+    held_out_scores,
+    optimism,
+)
 from fairconstrained.estimators._new_row_estimates import NewRowEstimates, NewRowGap
 from fairconstrained.estimators._posing import PosesProblem
 from fairconstrained.estimators._standard_errors import standard_errors
@@ -52,8 +58,9 @@ class BoundsNewRows:
         follows.
     new_row_folds : int, "auto" or None, default="auto"
         Folds of the rows for ``new_row_gaps_``. "auto": the five of the solver "cross_fitted" with a smooth objective,
-        which take a step each in place of a fit; elsewhere 2, or 5 with ``promise="new_rows"``. None: no estimate, no
-        optimism that is made up for, and no advice in ``hints_``, as all take further fits.
+        which take a step each in place of a fit; elsewhere 2, or 5 with ``promise="new_rows"``. Boosted trees of a
+        part of the rows are fewer in proportion. None: no estimate, no optimism that is made up for, and no advice in
+        ``hints_``, as all take further fits.
     """
 
     promise: str = parameter("training", [StrOptions({"training", "new_rows"})])
@@ -98,6 +105,10 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     def _fold_units(self, problem: Problem) -> np.ndarray | None:
         """Numbers of what has to be in one fold, by row; None: the clusters of the data."""
         return None
+
+    def _for_part(self, solver: Solver, share: float) -> tuple[Solver, float]:
+        """Return the solver for a share of the rows, and the power of their number by which its optimism falls."""
+        return solver, SIZE_OF_ITS_OWN
 
     def _n_folds(self) -> int | None:
         return _FOLDS[self.promise] if self.new_row_folds == "auto" else self.new_row_folds  # type: ignore[return-value]
@@ -177,7 +188,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         units = self._fold_units(problem)
         if obstacle := fold_obstacle(problem, n_folds, units):
             return NewRowEstimates({c.name: NewRowGap(np.nan, np.nan, obstacle) for c in problem.constraints})
-        silent = replace(solver, verbose=0)
+        silent, power = self._for_part(replace(solver, verbose=0), 1 - 1 / n_folds)
         bar = tqdm(
             total=n_folds,
             desc="estimate for new rows",
@@ -209,7 +220,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
                 found[constraint.name] = own
             estimate, correction = constraint.metric(held.scores), 0.0
             if self.promise == "training":  # otherwise a bound is chosen by the estimates, and chance favours them
-                estimate, correction = for_all_rows(seen, estimate, n_folds)
+                estimate, correction = for_all_rows(seen, estimate, n_folds, power)
             error = float(np.hypot(errors[constraint.name], correction))
             gaps[constraint.name] = NewRowGap(estimate, error, f"{n_folds}-fold cross-fitting")
             corrections[constraint.name] = correction

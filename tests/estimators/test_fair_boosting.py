@@ -467,6 +467,22 @@ def test_minimax_takes_the_loss_of_the_objective(rows):
         fitted(rows, "minimax", constraint="bounded_group_loss", objective="zero_one")
 
 
+@pytest.mark.parametrize(("validation_fraction", "n_trees"), [(None, [5, 2, 2]), (0.4, [5, 5, 5])])
+def test_parts_of_the_rows_have_fewer_trees_in_proportion(monkeypatch, validation_fraction, n_trees):
+    grown = []
+
+    def solve(solver, problem, *rest):
+        grown.append(solver.n_trees)
+        return original(solver, problem, *rest)
+
+    original = NewtonBoosting.solve_judged
+    monkeypatch.setattr(NewtonBoosting, "solve_judged", solve)
+    X, y, groups = make_biased_classification(400, random_state=0)
+    model = FairBoostingClassifier(0.2, n_estimators=5, new_row_folds=2, validation_fraction=validation_fraction)
+    model.fit(X, y, sensitive_features=groups)
+    assert grown[:3] == n_trees
+
+
 def test_the_scores_of_the_folds_are_forgotten_with_the_rows():
     X, y, groups = make_biased_classification(400, random_state=0)
     model = FairBoostingClassifier(kappa=0.2, n_estimators=5, new_row_folds=2)

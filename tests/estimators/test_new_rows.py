@@ -212,6 +212,7 @@ def test_the_models_of_the_folds_have_fewer_rows():
     assert correction == pytest.approx(0.15 - estimate)
     assert for_all_rows(0.05, 0.15, 10_000) == pytest.approx((0.15, 0), abs=1e-4)
     assert for_all_rows(np.nan, 0.15, 2) == (0.15, 0)
+    assert for_all_rows(0.05, 0.15, 2, power=1) == pytest.approx((0.1, 0.05))
 
 
 @pytest.mark.slow
