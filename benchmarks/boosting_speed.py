@@ -19,7 +19,7 @@ import pandas as pd
 
 from benchmarks._common import DOCS, data_folder, load_a9a, save, set_threads, timed
 from benchmarks.manifest import recorded
-from fairconstrained import ConvergenceWarning, FairBoostingClassifier
+from fairconstrained import FairBoostingClassifier, FairnessWarning
 from fairconstrained.metrics import partial_equalized_odds_gap
 
 KAPPA = 0.02
@@ -98,7 +98,7 @@ def measured(name: str, rows: Rows, mask: np.ndarray, n_trees: int) -> Iterator[
             **{"new_row_folds": None, **options},
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", FairnessWarning)
             _, own = timed(lambda: model.fit(train[0], train[1], sensitive_features=train[2]))  # noqa: B023 - called at once
         _, again = timed(lambda: plain(*train[:2], n_trees))
         scores = [model.decision_function(part[0]) for part in (train, test)]
