@@ -162,7 +162,10 @@ def compare(results: pd.DataFrame, ours: str = HEAD, ours_with_groups: str = HEA
             front = pd.concat([fronts[against], unbounded])
             seeds = sorted(set(rows.seed) & set(fronts[against].seed))
             if seeds and np.isfinite(kappa) and rows[measure].notna().all():
-                line = beyond_front(rows[rows.seed.isin(seeds)], front[front.seed.isin(seeds)], measure)
+                common = front[front.seed.isin(seeds)]
+                # bounds that were run in some of these splits only are no points of the front
+                complete = common.groupby("kappa").seed.transform("nunique") == len(seeds)
+                line = beyond_front(rows[rows.seed.isin(seeds)], common[complete], measure)
                 names = {"data": data, "notion": notion, "method": method, "against": against, "kappa": kappa}
                 lines.append(names | line)
     columns = ["data", "notion", "method", "against", "kappa", "splits", "gap", "difference", "half_width", "dominates"]

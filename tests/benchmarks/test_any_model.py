@@ -142,6 +142,12 @@ def test_a_point_is_compared_at_its_own_gap():
     assert not compare(_results(0.81)).iloc[0].dominates
 
 
+def test_a_bound_that_was_run_in_one_of_the_splits_is_no_point_of_the_front():
+    results = _results(0.83)
+    once = _result("head", 0.03, 0, 0.03, 0.9)
+    pd.testing.assert_frame_equal(compare(pd.concat([results, pd.DataFrame([once])])), compare(results))
+
+
 def test_one_split_is_no_comparison():
     results = _results(0.83)
     line = compare(results[results.seed == 0]).iloc[0]
