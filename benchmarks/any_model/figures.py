@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -132,4 +133,5 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
     for ax in axes:
         entries |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     columns = max(1, int(figure.get_figwidth() // 3.0))
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+    style: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "columnspacing": 1.0, "handlelength": 1.6}
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, **style)
