@@ -47,7 +47,8 @@ def run_all(
 ) -> None:
     """Run the tasks that ``path`` has no rows of; can be interrupted and started again.
 
-    ``columns`` are those of the table; "task" and "status" are among them, and a row has those that it knows.
+    ``columns`` are those of the table; "task" and "status" are among them, and a row has those that it knows. Tasks
+    that raised an exception are counted at the end, with the message of one of them.
     """
     done = set(read(path, columns).task)
     todo = [task for task in tasks if task.name not in done]
@@ -58,9 +59,14 @@ def run_all(
         writer = csv.DictWriter(file, columns)
         if is_new:
             writer.writeheader()
+        failed: list[Row] = []
         for rows in tqdm(results, total=len(todo), desc=f"tasks ({len(done)} done before)"):
             writer.writerows(rows)
             file.flush()
+            failed += [row for row in rows if str(row.get("status")).startswith(ERROR)]
+    if failed:
+        first = f"{failed[0]['task']}: {failed[0]['status']}"
+        print(f"{len(failed)} tasks failed and are tried again by the next run, such as {first}")
 
 
 def _rows_of(run: Callable[[AnyTask], list[Row]], task: AnyTask) -> list[Row]:

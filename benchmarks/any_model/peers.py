@@ -149,7 +149,9 @@ def fairgbm(setting: Setting) -> Iterator[Outcome]:
         arrays = {"train": split.train.X, "test": split.test.X, "y": split.train.y, "groups": codes}
         np.savez(given, **arrays, categories=categorical_columns(setting.split.train.X), kappas=setting.kappas)
         command = [os.environ[FAIRGBM_PYTHON], str(script), str(given), str(answer), types[setting.notion]]
-        subprocess.run(command, check=True, capture_output=True, timeout=1800)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+        if done.returncode:
+            raise RuntimeError(f"FairGBM failed: {done.stderr.strip()[-200:]}")
         with np.load(answer) as loaded:
             answers = {name: loaded[name] for name in loaded.files}
     for place, kappa in enumerate(setting.kappas):

@@ -281,6 +281,22 @@ def test_results_resume(tmp_path):
     assert summary(results, 6)["broken"].sum() == 1  # one is missing
 
 
+def test_failed_tasks_are_counted_with_a_message_and_run_again(tmp_path, capsys):
+    path, outcomes = tmp_path / "trial.csv", iter([None, ValueError("no numpy"), None])
+
+    def note(task):
+        if (error := next(outcomes)) is not None:
+            raise error
+        return [task.columns | {"cpu_seconds": 1.0, "broken": "", "status": "optimal"}]
+
+    run_all([Task(seed) for seed in range(2)], note, path, COLUMNS, jobs=1)
+    assert "1 tasks failed" in (printed := capsys.readouterr().out)
+    assert "no numpy" in printed
+    run_all([Task(seed) for seed in range(2)], note, path, COLUMNS, jobs=1)
+    assert "failed" not in capsys.readouterr().out
+    assert sorted(read(path, COLUMNS).seed) == [0, 1]
+
+
 def test_slow_problems_run_again(tmp_path):
     path, seconds = tmp_path / "trial.csv", iter([1.0, 6.0, 2.0, 3.0])
 
