@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 #: Powers of the number of rows by which optimism falls: of models whose size does not depend on it, and of those that
-#: have fewer trees for fewer rows. The latter is what fits to adult, Bank and law school show; on a9a, COMPAS and
+#: have fewer trees for fewer rows. The latter is what fits to Adult, Bank and law school show; on a9a, COMPAS and
 #: credit risk estimates by it are off by -.002 in the mean.
 SIZE_OF_ITS_OWN, SIZE_BY_ROWS = 0.5, 0.25
 #: Fits on a part of the rows: takes the problem and where to start, returns a state of the model and a new start.
