@@ -150,7 +150,7 @@ def for_all_rows(seen: float, unseen: float, n_folds: int, power: float = SIZE_O
     seen, unseen : float
         The metric of rows that the models have seen, NaN where it does not exist, and of those that they have not.
     n_folds : int
-    power : float, default=`SIZE_OF_ITS_OWN`
+    power : float, default=0.5
         The power p.
     """
     correction = (1 - (1 - 1 / n_folds) ** power) * (unseen - (unseen if np.isnan(seen) else seen))
