@@ -133,7 +133,7 @@ def optimism(
         are smaller; None where the constraint has no differences.
     """
     unseen = constraint.differences(scores)
-    return None if unseen is None or seen is None else np.sqrt(1 - 1 / n_folds) * (unseen - seen)
+    return None if unseen is None or seen is None else (1 - 1 / n_folds) ** SIZE_OF_ITS_OWN * (unseen - seen)
 
 
 def for_all_rows(seen: float, unseen: float, n_folds: int, power: float = SIZE_OF_ITS_OWN) -> tuple[float, float]:

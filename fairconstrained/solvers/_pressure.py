@@ -327,10 +327,9 @@ class Pressure:
         """
         if self._direction is None:
             return
-        direction, pull = self._direction.slopes, self._direction.slopes
-        if self._has_costs:
-            pull = pull + follow_costs(self._direction.costs, expit(self._direction.scores - self._terms.threshold))[0]
-        direction, pull = (part / self._direction.norm for part in (direction, pull))
+        at, threshold = self._direction, self._terms.threshold
+        pull = (at.slopes + follow_costs(at.costs, expit(at.scores - threshold))[0]) / at.norm
+        direction = at.slopes / at.norm
         curvature = np.maximum(curvature, _LEAST * curvature.mean())
         _, leaf = np.unique(np.round(change, 9), return_inverse=True)
         together = np.bincount(leaf, direction) * np.bincount(leaf, pull)
