@@ -1,6 +1,6 @@
 """Short runs of solvers, for tests of what holds however far they come."""
 
-__all__ = ["QUICK"]
+__all__ = ["OF_MEAN_LOSSES", "QUICK"]
 
 #: Options with which every solver is quick on small problems.
 QUICK = {
@@ -33,3 +33,6 @@ QUICK = {
     "stochastic_switching": {"max_epochs": 2, "batch_size": 16, "output": "last"},
     "switching_subgradient": {"max_iter": 100},
 }
+
+#: Solvers of bounds on mean losses alone, which have tests of their own.
+OF_MEAN_LOSSES = ("cross_fitted_network", "group_weights", "interior_point")

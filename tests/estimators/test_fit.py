@@ -16,6 +16,7 @@ from fairconstrained import ConvergenceWarning, FairnessWarning, PartialParityCl
 from fairconstrained.problem import SOLVER_REQUIREMENTS
 from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status, StochasticSolver
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch, SingleRows
+from tests.quick import OF_MEAN_LOSSES
 
 FITTED = [
     "coef_",
@@ -199,8 +200,6 @@ def test_max_iter_and_options_reach_the_solver(classes):
     assert model.n_iter_ == 2  # what is written explicitly wins
 
 
-#: Solvers but for those of mean losses alone, which have tests of their own.
-OF_MEAN_LOSSES = ("cross_fitted_network", "group_weights", "interior_point")
 OF_RATES = {name: options for name, options in SOLVER_OPTIONS.items() if name not in OF_MEAN_LOSSES}
 
 

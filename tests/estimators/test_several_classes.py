@@ -27,6 +27,7 @@ from fairconstrained.constraints import DemographicParity, GroupRates, Statistic
 from fairconstrained.exceptions import ConvergenceWarning, IncompatibleProblem
 from fairconstrained.metrics import METRICS
 from fairconstrained.solvers import SOLVERS
+from tests.quick import OF_MEAN_LOSSES
 
 #: Gaps of the predictions or scores that kappa bounds.
 BOUNDED = {
@@ -278,7 +279,6 @@ OF_TWO_CLASSES = {
     "span_search",
     "stochastic_idca",
 }
-OF_MEAN_LOSSES = {"cross_fitted_network", "group_weights", "interior_point"}
 #: Solvers that have a turn in the fast tier, one for each way in which constraints enter.
 FAST = {"adam", "alm", "augmented_lagrangian", "cross_fitted", "exact_penalty", "plada", "stochastic_ghost", "ssg"}
 
@@ -288,7 +288,7 @@ FAST = {"adam", "alm", "augmented_lagrangian", "cross_fitted", "exact_penalty", 
     "solver",
     [
         pytest.param(name, marks=() if name in FAST else pytest.mark.slow)
-        for name in sorted(set(SOLVERS) - OF_TWO_CLASSES - OF_MEAN_LOSSES)
+        for name in sorted(set(SOLVERS) - OF_TWO_CLASSES - {*OF_MEAN_LOSSES})
     ],
 )
 def test_solvers_of_several_classes(sample, solver):
