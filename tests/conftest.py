@@ -48,6 +48,13 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("fast tier" if config.option.markexpr == "not slow" else "both tiers")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Begin every test at the same point of the global generators, which ``random_state=None`` draws from."""
+    np.random.seed(0)
+    torch.manual_seed(0)
+
+
 @pytest.fixture
 def classes_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """scikit-learn's checks call the smaller label of binary rows the first class.

@@ -478,7 +478,8 @@ def test_parts_of_the_rows_have_fewer_trees_in_proportion(monkeypatch, validatio
     original = NewtonBoosting.solve_judged
     monkeypatch.setattr(NewtonBoosting, "solve_judged", solve)
     X, y, groups = make_biased_classification(400, random_state=0)
-    model = FairBoostingClassifier(0.2, n_estimators=5, new_row_folds=2, validation_fraction=validation_fraction)
+    options = {"n_estimators": 5, "new_row_folds": 2, "validation_fraction": validation_fraction, "random_state": 0}
+    model = FairBoostingClassifier(kappa=0.5, **options)
     model.fit(X, y, sensitive_features=groups)
     assert grown[:3] == n_trees
 
