@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 from benchmarks._runner import Row
 from benchmarks.any_model.data import TRAINING_SHARE
-from benchmarks.any_model.notions import NOTIONS, floor
+from benchmarks.any_model.notions import KAPPAS, NOTIONS, floor
 
 #: Methods whose fronts others are compared with: the head, for those that need the group of new rows the one that
 #: knows it, and boosted trees that follow the bound themselves.
@@ -60,6 +60,11 @@ def means(grouped: Any, columns: list[str]) -> pd.DataFrame:
         over_floor_of_one=table.test_gap / table.floor,
         splits=grouped.seed.nunique(),
     )
+
+
+def cells(table: pd.DataFrame) -> pd.DataFrame:
+    """The points under a bound; the loosest bounds, which fronts have only for what is compared with them, are out."""
+    return table[table.kappa <= KAPPAS[-1]]
 
 
 def shares_kept(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:

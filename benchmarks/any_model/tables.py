@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from benchmarks.any_model.fronts import BOOSTING, WITHOUT_BOUND, compare, points, shares_kept
+from benchmarks.any_model.fronts import BOOSTING, WITHOUT_BOUND, cells, compare, points, shares_kept
 from benchmarks.any_model.targets import targets
 
 #: Methods of other packages that grow boosted trees under a bound, and need no group of new rows.
@@ -46,7 +46,7 @@ def kept(table: pd.DataFrame) -> pd.DataFrame:
 
     Columns as in `shares_kept`; ``fewest_splits`` is the least number of splits of a cell.
     """
-    bounded = table[table.floor.notna()]
+    bounded = cells(table)
     by = ["notion", "method"]
     lines = shares_kept(bounded, by).assign(fewest_splits=bounded.groupby(by, sort=False).splits.min())
     return lines.reset_index()

@@ -12,8 +12,9 @@ from sklearn.metrics import roc_auc_score
 from benchmarks._common import set_threads
 from benchmarks._runner import Row
 from benchmarks.any_model.data import Split, load_split
+from benchmarks.any_model.fronts import HEAD, HEAD_WITH_GROUPS
 from benchmarks.any_model.methods import METHODS, ONLY_FOR, UNCONSTRAINED, Outcome, Setting
-from benchmarks.any_model.notions import NOTIONS, Notion, Response, floor, floor_of_several
+from benchmarks.any_model.notions import FRONT_KAPPAS, NOTIONS, Notion, Response, floor, floor_of_several
 from benchmarks.any_model.peers import NOTIONS_OF_PEERS, PEERS
 
 ALL_METHODS = METHODS | PEERS
@@ -66,13 +67,19 @@ def all_tasks(
 
 
 def _of_method(data: str, seed: int, notion: str, method: str, kappas: Sequence[float]) -> Iterator[Task]:
-    bounds = NOTIONS[notion].kappas
+    bounds = _bounds(NOTIONS[notion], method)
     if method in ONE_BY_ONE:
         for kappa in bounds:
             if kappa in kappas:
                 yield Task(data, seed, notion, method, (kappa,))
     else:
         yield Task(data, seed, notion, method, (UNCONSTRAINED,) if method == "trees" else bounds)
+
+
+def _bounds(notion: Notion, method: str) -> tuple[float, ...]:
+    """Bounds of a method, more of them where others are compared with its front."""
+    is_compared_with = notion.kind == "rate" and method in (HEAD, HEAD_WITH_GROUPS)
+    return tuple(sorted({*notion.kappas, *FRONT_KAPPAS})) if is_compared_with else notion.kappas
 
 
 @lru_cache(maxsize=2)
