@@ -104,9 +104,9 @@ def _dominated(compared: pd.DataFrame, ours: str) -> Row:
 
 
 def _kept(table: pd.DataFrame) -> Row:
-    of_head = cells(table[(table.method == HEAD) & table.over_floor.notna()])
+    own = cells(table[(table.method == HEAD) & table.over_floor.notna()])
     target = f"gap on new rows over what sampling explains at most {KEPT} in {SHARE_KEPT:.0%} of the head's cells"
-    if of_head.empty:
+    if own.empty:
         return {"target": target, "measured": "not run", "met": ""}
-    share = float((of_head.over_floor <= KEPT).mean())
-    return {"target": target, "measured": f"{share:.0%} of {len(of_head)}", "met": "yes" if share >= SHARE_KEPT else "no"}
+    share = float((own.over_floor <= KEPT).mean())
+    return {"target": target, "measured": f"{share:.0%} of {len(own)}", "met": "yes" if share >= SHARE_KEPT else "no"}
