@@ -81,9 +81,9 @@ def _trees_responses(model: Trees, split: Split) -> tuple[Response, Response]:
     return response(split.test), response(split.train)
 
 
-def _bounded(notion: Notion, kappa: float, **params: Any) -> Any:
+def _bounded(setting: Setting, kappa: float, **params: Any) -> Any:
     """The package's estimator for a notion, linear in its features; without estimates, as new rows are at hand."""
-    params = {"new_row_folds": None, **params}
+    notion, params = setting.entry, {"new_row_folds": None, "random_state": setting.seed, **params}
     if notion.kind == "auc":
         return AUCFairClassifier(kappa, constraint=notion.constraint, **params)
     if notion.kind == "loss":
@@ -113,7 +113,7 @@ def head_logistic(setting: Setting) -> Iterator[Outcome]:
 def _linear(setting: Setting, **params: Any) -> Any:
     """A head that is linear in its features, with the promise for new rows where rows are few."""
     few = {"promise": "new_rows", "new_row_folds": "auto"} if _has_few_rows(setting) else {}
-    return _bounded(setting.entry, 0.1, **few, **params)
+    return _bounded(setting, 0.1, **few, **params)
 
 
 def _has_few_rows(setting: Setting) -> bool:
@@ -151,7 +151,7 @@ def _cross_fitted_answers(model: Any, setting: Setting) -> Callable[[Any], Respo
 
 def linear(setting: Setting) -> Iterator[Outcome]:
     """Linear scores of standardised numbers and one-hot categories."""
-    return _path(setting, _bounded(setting.entry, 0.1), _linear_split(setting.split))
+    return _path(setting, _bounded(setting, 0.1), _linear_split(setting.split))
 
 
 def _linear_split(split: Split) -> Split:

@@ -27,7 +27,7 @@ LOSS_KAPPAS = (0.005, *KAPPAS)
 ODDS_KAPPAS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1)
 #: Bounds that heads have as well for rates, as the other methods are compared with their fronts. Some of these have
 #: gaps on new rows that are far above their bound.
-FRONT_KAPPAS = (0.03, 0.07, 0.15)
+FRONT_KAPPAS = (0.03, 0.07, 0.15, 0.2)
 #: Samples by which the floor of the largest of several differences is found.
 _N_SAMPLES = 100
 
