@@ -23,6 +23,8 @@ FEW_GROUPS = 8
 _SMALL = 10_000
 #: Least ratio that a bound asks for; beyond it there is no bound.
 _LEAST_RATIO = 1e-6
+#: By how much linear bounds on ratios are tighter, so that means of zero, which have no ratio, do not keep them.
+_ABOVE_ZERO = 1e-9
 
 
 class _Sides(NamedTuple):
@@ -44,6 +46,8 @@ class _Form(ABC):
     is_relative: ClassVar[bool] = False
     #: Whether every difference is bounded in both directions.
     is_two_sided: ClassVar[bool] = False
+    #: Whether the largest component is the metric less its bound, or has at least the sign of that alone.
+    is_of_metric: ClassVar[bool] = True
 
     @abstractmethod
     def limit(self, kappa: float) -> float:
@@ -112,6 +116,24 @@ class _Ratio(_Difference):
     @override
     def name(self, first: str, second: str, block: str) -> str:
         return f"[{second} / {first}{block}]"
+
+
+class _Shares(_Ratio):
+    """Differences ``(1 - kappa) R_b - R_a <= 0``, with the factor in the tables.
+
+    For searches that keep bounds exactly; what a penalty makes of them, see `_Ratio`.
+    """
+
+    is_relative: ClassVar[bool] = False
+    is_of_metric: ClassVar[bool] = False
+
+    @override
+    def limit(self, kappa: float) -> float:
+        return -_ABOVE_ZERO
+
+    @override
+    def scale(self, kappa: float) -> float:
+        return 1.0
 
 
 class _Ceiling(_Form):
@@ -206,6 +228,11 @@ class Comparisons(NamedTuple):
     def limit(self, kappa: float) -> float:
         """The limit of every component at a bound."""
         return self.form.limit(kappa) * self.share
+
+    def linear(self, kappa: float) -> Comparisons:
+        """Return the same bound on ratios with components that are linear in the means."""
+        first = (abs(self.cells) + self.cells) / 2
+        return self._replace(form=_Shares(), cells=self.cells - min(kappa, 1 - _LEAST_RATIO) * first)
 
 
 def _table(signs: np.ndarray, first: np.ndarray, second: np.ndarray, n_groups: int) -> Any:

@@ -43,8 +43,16 @@ class BoundDecisionRates(BoundMeanGaps):
     @override
     def exact(self, scores: np.ndarray) -> float:
         """Implement `Exact.exact`; a rate that does not exist, or a ratio of zeros, counts as the worst there is."""
+        if not self.bounds_metric:
+            return float(self._exact_components(scores).max(initial=-np.inf))
         value = self.metric(scores)
         return float(self.excess(self._worst if np.isnan(value) else value))
+
+    @override
+    def with_linear_components(self) -> Self:
+        if not self.comparisons.form.is_relative or self.n_aux:
+            return self
+        return self._changed(comparisons=self.comparisons.linear(self.tightened(self.margin)), unit=1.0)
 
     @override
     def caveat(self, scores: np.ndarray) -> str | None:
@@ -162,6 +170,10 @@ class BoundPredictiveValues(BoundDecisionRates):
         if self.comparisons.form.is_relative:
             means = self._logarithms(means)
         return self._compared(means, overall, np.zeros(self.n_aux))
+
+    @override
+    def with_linear_components(self) -> Self:
+        return self  # quotients of two sums are not linear in decisions
 
     @override
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:

@@ -124,6 +124,7 @@ class _SomeRows(BoundConstraint):
     with_kappa = _moved("with_kappa")
     stricter = _moved("stricter")
     with_logistic_slopes = _moved("with_logistic_slopes")
+    with_linear_components = _moved("with_linear_components")
     uncorrected = _moved("uncorrected")
     with_components = _moved("with_components")
     with_optimism = _moved("with_optimism")

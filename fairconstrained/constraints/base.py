@@ -203,6 +203,13 @@ class BoundConstraint(Exact):
         """
         return self
 
+    def with_linear_components(self) -> Self:
+        """Return the constraint with components that are linear in means of decisions, where there are such.
+
+        Their largest is above zero where the metric is beyond ``kappa``, and need not be their difference.
+        """
+        return self
+
     def uncorrected(self) -> Self:
         """Return the constraint with the values of its surrogate, not corrected to those that are counted."""
         return self

@@ -164,7 +164,7 @@ class BoundMeanGaps(BoundRowFunction):
     @property
     @override
     def bounds_metric(self) -> bool:  # type: ignore[override]  # that of a constraint on other rows as well
-        return self.optimism is None
+        return self.optimism is None and self.comparisons.form.is_of_metric
 
     @override
     def exact(self, scores: np.ndarray) -> float:

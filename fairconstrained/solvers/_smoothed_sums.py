@@ -71,11 +71,12 @@ class CellSums:
     def of(cls, problem: Problem, scores: np.ndarray) -> CellSums | None:
         """The cells of a problem; None where its metrics are not the largest of such components.
 
-        Differences of rates are; clipped rates, ratios and comparisons of the order of scores are not. Whether they are
-        is seen at three thresholds of the scores.
+        Differences of rates are, and ratios are within their bounds where such components are; clipped rates and
+        comparisons of the order of scores are not. Whether they are is seen at three thresholds of the scores.
         """
         if not problem.constraints or any(c.decision_threshold is None for c in problem.constraints):
             return None
+        problem = replace(problem, constraints=tuple(c.with_linear_components() for c in problem.constraints))
         # All rows have the same score, so that the slopes are the amounts times a constant.
         constant = np.full(scores.size, problem.threshold)
         rng, gains = np.random.default_rng(0), decisions_of(problem).columns

@@ -159,4 +159,4 @@ def components_at(problem: Problem, scores: np.ndarray) -> np.ndarray:
 
 def excess_of(problem: Problem, scores: np.ndarray) -> float:
     """The largest exact metric less its bound, which may be below zero."""
-    return max((float(c.excess(c.metric(scores))) for c in problem.constraints), default=-np.inf)
+    return max((float(c.exact(scores)) for c in problem.constraints), default=-np.inf)

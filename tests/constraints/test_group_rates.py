@@ -70,6 +70,32 @@ def test_the_metric_and_the_largest_component(rate, rule, kind, within):
 
 
 @each_value(rate=RATES, rule=list(RULE_NAMES), kind=KINDS, within=[None, "strata"])
+def test_linear_components_are_above_zero_where_the_metric_is_beyond_its_bound(rate, rule, kind, within):
+    data, _, _ = draw(kind, strata=within is not None)
+    bound = GroupRates(rate, rule=rule, kappa=0.6, within=within).unchecked(data)
+    linear = bound.with_linear_components()
+    all_scores = [scores_of(data) + shift for shift in (-0.5, 0.0, 0.5)]
+    for scores in all_scores:
+        assert (linear.exact(scores) > 0) == (bound.exact(scores) > 0)
+        values = components(linear.refined(scores, blur=0.1, margin=0.0), scores)
+        assert (values.max() > 0) == (bound.exact(scores) > 0)
+    predicts_values = rate in ("positive_predictive_value", "negative_predictive_value")
+    if rule == "ratio" and bound.decision_threshold is not None and not predicts_values and not bound.n_aux:
+        assert linear.scale == 1.0
+        middle = np.mean([linear.means(scores) for scores in all_scores], axis=0).ravel()
+        mean = np.mean([linear._exact_components(scores) for scores in all_scores], axis=0)
+        assert linear._compared(middle, np.empty(0), np.empty(0)) == pytest.approx(mean)
+    else:
+        assert linear is bound
+
+
+def test_linear_ratios_of_rates_of_zero_do_not_keep_their_bound():
+    bound = GroupRates(rule="ratio", kappa=0.2).unchecked(draw()[0]).with_linear_components()
+    assert bound.exact(np.full(240, -1.0)) > 0
+    assert bound.exact(np.full(240, 1.0)) < 0
+
+
+@each_value(rate=RATES, rule=list(RULE_NAMES), kind=KINDS, within=[None, "strata"])
 def test_gradients(rate, rule, kind, within):
     data, _, _ = draw(kind, strata=within is not None)
     scores = scores_of(data)

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from fairconstrained import PartialParityClassifier, RateParityClassifier
-from fairconstrained.constraints import DemographicParity, EqualizedOdds, StatisticalParity
+from fairconstrained.constraints import DemographicParity, EqualizedOdds, GroupRates, StatisticalParity
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap, separation_gap
@@ -282,6 +282,8 @@ def test_clipped_rates_and_orders_of_scores_are_counted(rows):
     data = FairData.from_arrays(X, np.where(y > 0, 1.0, -1.0), groups, ("a", "b"))
     for bound, expected in [
         (EqualizedOdds(0.1), True),
+        (GroupRates("true_and_false_positive", rule="ratio", kappa=0.2), True),
+        (GroupRates("positive_predictive_value", rule="ratio", kappa=0.2), False),
         (DemographicParity(0.1, interval=(0.0, 0.3)), False),
         (StatisticalParity(0.3), False),
     ]:
