@@ -37,6 +37,14 @@ def half_width(values: pd.Series) -> float:
     return float(values.std() * student.ppf((1 + CONFIDENCE) / 2, n - 1) / np.sqrt(n)) if n > 1 else float("nan")
 
 
+def half_widths_of_all(compared: pd.DataFrame) -> pd.Series:
+    """Half the widths of intervals that hold for all lines of a comparison together, by Bonferroni's inequality."""
+    freedom = compared.splits - 1
+    levels = (1 + CONFIDENCE) / 2, 1 - (1 - CONFIDENCE) / (2 * max(len(compared), 1))
+    each, together = (student.ppf(level, freedom) for level in levels)
+    return compared.half_width * together / each
+
+
 def points(results: pd.DataFrame) -> pd.DataFrame:
     """Means over the splits of every method at every bound, with standard errors, and gaps over their floors."""
     grouped = results.groupby(POINT, sort=False)

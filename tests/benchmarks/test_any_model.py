@@ -6,12 +6,13 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t as student
 
 pytest.importorskip("tqdm")
 
 from benchmarks.any_model import __main__ as command
 from benchmarks.any_model.data import Part, as_codes, categorical_columns, load_split
-from benchmarks.any_model.fronts import compare, expected_share, points
+from benchmarks.any_model.fronts import compare, expected_share, half_width, half_widths_of_all, points
 from benchmarks.any_model.methods import sweep
 from benchmarks.any_model.notions import NOTIONS, Response, floor, floor_of_several
 from benchmarks.any_model.peers import FAIRGBM_PYTHON, missing
@@ -186,6 +187,30 @@ def test_aims_are_missed_met_or_not_run():
     assert aims.met[beyond.format("fair boosting")] == "yes"
     assert aims[aims.index.str.contains("demographic_parity")].met.tolist() == ["no"]
     assert aims[aims.index.str.contains("loss_parity")].measured.tolist() == ["not run"] * 4
+
+
+def test_intervals_for_all_points_together_are_wider():
+    compared = pd.DataFrame({"splits": [10, 3], "half_width": [0.01, 0.01]})
+    ten, three = half_widths_of_all(compared)
+    assert ten == pytest.approx(0.01 * student.ppf(0.9875, 9) / student.ppf(0.975, 9))
+    assert three > ten > 0.01
+    alone = half_widths_of_all(compared[:1])
+    assert alone.tolist() == pytest.approx([0.01])
+    # sixty points of no difference: about three are beyond an interval of their own, and none beyond those of all
+    rng = np.random.default_rng(0)
+    draws = pd.DataFrame(rng.normal(size=(10, 60)))
+    compared = pd.DataFrame({"splits": 10, "half_width": [half_width(draws[j]) for j in draws]})
+    means = draws.mean().abs()
+    assert 0 < (means > compared.half_width).sum() <= 8
+    assert (means <= half_widths_of_all(compared)).all()
+
+
+def test_heads_have_more_bounds_where_others_are_compared_with_their_fronts():
+    tasks = all_tasks(["adult"], ["demographic_parity", "loss_parity"], ["head", "linear"], [0], [])
+    head, linear, *of_losses = (task.kappas for task in tasks)
+    assert set(linear) < set(head)
+    assert list(head) == sorted(head)
+    assert of_losses[0] == of_losses[1]
 
 
 def test_tasks_have_names_of_their_own():
