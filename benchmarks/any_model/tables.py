@@ -20,7 +20,7 @@ def write_tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "boosting": compare(results[of_trees], BOOSTING),
         "seconds": seconds(results),
     }
-    tables |= {"wins": wins(tables["compared"]), "kept": kept(tables["fronts"])}
+    tables |= {"wins": wins(tables["compared"]), "kept": kept(cells(tables["fronts"]))}
     return tables | {"targets": targets(results, tables)}
 
 
@@ -46,7 +46,7 @@ def kept(table: pd.DataFrame) -> pd.DataFrame:
 
     Columns as in `shares_kept`; ``fewest_splits`` is the least number of splits of a cell.
     """
-    bounded = cells(table)
+    bounded = table[table.floor.notna()]
     by = ["notion", "method"]
     lines = shares_kept(bounded, by).assign(fewest_splits=bounded.groupby(by, sort=False).splits.min())
     return lines.reset_index()
