@@ -25,8 +25,8 @@ KAPPAS = (0.01, 0.02, 0.05, 0.1)
 LOSS_KAPPAS = (0.005, *KAPPAS)
 #: Fronts of several rates bend most between these bounds, and a chord would lie below them.
 ODDS_KAPPAS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1)
-#: Bounds that heads have as well for rates, as the other methods are compared with their fronts. Some of these have
-#: gaps on new rows that are far above their bound.
+#: Further bounds of heads on rates: methods whose gaps on new rows are far above their bounds are compared with the
+#: fronts of heads, too.
 FRONT_KAPPAS = (0.03, 0.07, 0.15, 0.2)
 #: Samples by which the floor of the largest of several differences is found.
 _N_SAMPLES = 100

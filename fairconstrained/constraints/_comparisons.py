@@ -46,7 +46,7 @@ class _Form(ABC):
     is_relative: ClassVar[bool] = False
     #: Whether every difference is bounded in both directions.
     is_two_sided: ClassVar[bool] = False
-    #: Whether the largest component is the metric less its bound, or has at least the sign of that alone.
+    #: Whether the metric follows from the largest component; otherwise both are beyond their limits at the same time.
     is_of_metric: ClassVar[bool] = True
 
     @abstractmethod
