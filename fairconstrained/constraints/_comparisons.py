@@ -107,11 +107,11 @@ class _Ratio(_Difference):
 
     @override
     def limit(self, kappa: float) -> float:
-        return -np.log(max(1 - kappa, _LEAST_RATIO))
+        return -np.log(_least_ratio(kappa))
 
     @override
     def scale(self, kappa: float) -> float:
-        return 1 / max(1 - kappa, _LEAST_RATIO)
+        return 1 / _least_ratio(kappa)
 
     @override
     def name(self, first: str, second: str, block: str) -> str:
@@ -168,6 +168,11 @@ _FORMS: dict[Reference, _Form] = {
     "ceiling": _Ceiling(),
     "floor": _Floor(),
 }
+
+
+def _least_ratio(kappa: float) -> float:
+    """Least ratio of two means that a bound allows."""
+    return max(1 - kappa, _LEAST_RATIO)
 
 
 def _both_ways(n_groups: int, other: str) -> _Sides:
@@ -232,7 +237,7 @@ class Comparisons(NamedTuple):
     def linear(self, kappa: float) -> Comparisons:
         """Return the same bound on ratios with components that are linear in the means."""
         first = (abs(self.cells) + self.cells) / 2
-        return self._replace(form=_Shares(), cells=self.cells - min(kappa, 1 - _LEAST_RATIO) * first)
+        return self._replace(form=_Shares(), cells=self.cells - (1 - _least_ratio(kappa)) * first)
 
 
 def _table(signs: np.ndarray, first: np.ndarray, second: np.ndarray, n_groups: int) -> Any:

@@ -14,7 +14,7 @@ from scipy.special import expit
 from fairconstrained.objectives import DecisionLoss
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import smooth_slopes
-from fairconstrained.solvers._span_values import components_at, decisions_of, excess_of
+from fairconstrained.solvers._span_values import components_at, decisions_of
 
 __all__ = ["CellSums", "SmoothedSums"]
 
@@ -102,7 +102,7 @@ class CellSums:
         for cut in some:
             sides = np.where(scores > cut, 1.0, -1.0) + threshold
             components = components_at(problem, sides)
-            if abs(components.max(initial=-np.inf) - excess_of(problem, sides)) > 1e-9:
+            if abs(components.max(initial=-np.inf) - problem.measured(sides).violations.max()) > 1e-9:
                 return None
             moved.append(components - constants)
             sums.append(self.amounts @ self.by_cell((scores[self.order] > cut) * self.weights))

@@ -14,7 +14,7 @@ from fairconstrained.objectives import DecisionLoss, sums_from
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import smooth_point
 
-__all__ = ["Cell", "Counts", "components_at", "decisions_of", "excess_of"]
+__all__ = ["Cell", "Counts", "components_at", "decisions_of"]
 
 #: Thresholds at which a search counts; the last one of all is chosen among all rows.
 _CUTS = 400
@@ -155,8 +155,3 @@ def _excess(terms: Problem, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
 def components_at(problem: Problem, scores: np.ndarray) -> np.ndarray:
     """The exact values of all components of the constraints, less their bounds; ndarray of shape (n_components,)."""
     return smooth_point(problem, scores).constraints
-
-
-def excess_of(problem: Problem, scores: np.ndarray) -> float:
-    """The largest exact metric less its bound, which may be below zero."""
-    return max((float(c.exact(scores)) for c in problem.constraints), default=-np.inf)
