@@ -35,7 +35,7 @@ from fairconstrained.estimators.parameters import (
 from fairconstrained.models.boosted_trees import BoostedTrees, lightgbm
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import Callback, NewtonBoosting, Solver, SolverResult
+from fairconstrained.solvers import Callback, NewtonBoosting, Solver, SolverResult, beats_constants
 from fairconstrained.tables import Table
 
 __all__ = ["BaseFairBoosting"]
@@ -328,8 +328,15 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         return self.n_estimators
 
     @override
+    def _completed(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
+        """Only where it is needed: on rows that trees know by heart the best threshold is not that of new rows."""
+        judges_own_rows = self._training is None
+        is_good = not result.status.is_infeasible and beats_constants(problem, result.model_state)
+        return result if judges_own_rows and is_good else super()._completed(solver, problem, result)
+
+    @override
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
-        """Only where the bounds do not hold: another multiple of scores within them would overfit the rows."""
+        """Only where the bounds do not hold: a model is the first trees of those that were grown."""
         return super()._rescaled(problem, result) if result.status.is_infeasible else result
 
     @override

@@ -51,7 +51,9 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     *exact* gap is at most ``kappa``.
 
     With ``objective="zero_one"``, or another count of decisions, trees follow the costs of decisions, which the bound
-    changes for all rows: fewer errors, and no calibrated probabilities, see :doc:`/guide/boosted_trees`.
+    changes for all rows: fewer errors, and no calibrated probabilities, see :doc:`/guide/boosted_trees`. The threshold
+    is not moved to where the training rows have fewest errors, as the trees know these by heart, unless the bound needs
+    it or the decisions are no better than the same one for all rows.
 
     Trees can overfit the bound: with ``kappa=0.02`` on the training rows, gaps of new rows are larger, see
     :doc:`/guide/boosted_trees`. ``validation_fraction`` bounds the gap of rows that no tree is fitted to.

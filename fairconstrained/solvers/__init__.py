@@ -16,7 +16,7 @@ from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._kkt import KKTConditions, kkt_conditions
 from fairconstrained.solvers._polish import polished
 from fairconstrained.solvers._rescaling import best_rescaled
-from fairconstrained.solvers._shifting import best_shifted
+from fairconstrained.solvers._shifting import beats_constants, best_shifted
 from fairconstrained.solvers._stationarity import Stationarity, near_stationarity, stationarity
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
@@ -109,6 +109,7 @@ __all__ = [
     "StochasticSolver",
     "StochasticSwitching",
     "SwitchingSubgradient",
+    "beats_constants",
     "best_rescaled",
     "best_shifted",
     "kkt_conditions",

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairconstrained.problem import Problem
 
-__all__ = ["best_shifted"]
+__all__ = ["beats_constants", "best_shifted"]
 
 
 def best_shifted(problem: Problem, state: Any) -> Any:
@@ -53,3 +53,24 @@ def best_shifted(problem: Problem, state: Any) -> Any:
                 break
             state, scores, before = shifted, moved, after
     return state
+
+
+def beats_constants(problem: Problem, state: Any) -> bool:
+    """Whether the decisions of a state have less loss than the same decision for all rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : object
+        A state of the model.
+
+    Returns
+    -------
+    is_better : bool
+        True where the objective is not about decisions.
+    """
+    decisions = problem.objective.decisions
+    if decisions is None:
+        return True
+    positive = problem.scores(state) > problem.threshold
+    return decisions.of(positive) < min(decisions.of(np.full_like(positive, same)) for same in (False, True))

@@ -241,6 +241,20 @@ def test_a_free_model_stops_early(rows):
     assert objectives[model.n_trees_] == min(objectives.values()) == model.objective_
 
 
+def test_the_threshold_of_errors_is_not_moved_on_rows_that_the_trees_know(rows):
+    """The first trees with the fewest errors within the bound are the model: no other threshold is taken from them."""
+    model = fitted(rows, 0.5, objective="zero_one", num_leaves=31)
+    objectives = {record["n_iter"]: record["objective"] for record in model.history_}
+    assert model.objective_ == objectives[model.n_trees_]
+
+
+def test_decisions_no_better_than_one_for_all_rows_get_another_threshold():
+    """Two trees of rare positives decide all rows alike; some threshold of their scores has fewer errors."""
+    X, y, groups = make_biased_classification(600, 4, positive_rates=(0.1, 0.2), separation=2.5, random_state=0)
+    model = fitted((X, y, groups), 0.5, objective="zero_one", n_estimators=2)
+    assert np.mean(model.predict(X) != y) < y.mean()
+
+
 def test_more_trees_and_another_kappa(rows):
     X, y, groups = rows
     model = fitted(rows, 0.1, warm_start=True)

@@ -5,8 +5,8 @@ import pytest
 
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.constraints._some_rows import on_some_rows
-from fairconstrained.objectives import ZeroOne
-from fairconstrained.solvers import best_shifted
+from fairconstrained.objectives import Logistic, ZeroOne
+from fairconstrained.solvers import beats_constants, best_shifted
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +84,17 @@ def test_the_best_shift_leaves_other_objectives_alone(data, make_problem):
     problem = make_problem(data, StatisticalParity(0.3).unchecked(data))
     params = params_of(problem, 0)
     assert best_shifted(problem, params) is params
+
+
+def test_decisions_beat_constants_where_they_have_fewer_errors_than_one_decision_for_all(data, make_problem):
+    problem = make_problem(data, loss=ZeroOne())
+    y, weights = data.y.numpy(), data.weights.numpy()
+    fewest = min(weights[y > 0].sum(), weights[y < 0].sum())
+    answers = set()
+    for seed in range(10):
+        params = params_of(problem, seed)
+        answers.add(beats_constants(problem, params))
+        assert beats_constants(problem, params) == (error_of(problem, params) < fewest)
+    assert answers == {True, False}
+    assert not beats_constants(problem, np.zeros(problem.n_params))
+    assert beats_constants(make_problem(data, loss=Logistic()), np.zeros(problem.n_params))
