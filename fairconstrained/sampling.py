@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -163,5 +163,6 @@ class ClusterSampler:
                 if done == n_batches:
                     return
                 rows = np.sort(np.concatenate([self.rows[k] for k in drawn[first : first + self.size]]))
-                yield self.data.at(rows, self.data.weights[torch.from_numpy(rows)] * factor)
+                batch = self.data.at(rows, self.data.weights[torch.from_numpy(rows)] * factor)
+                yield replace(batch, is_sample=True)
                 done += 1

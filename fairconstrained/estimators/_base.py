@@ -31,6 +31,7 @@ from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import (
+    AdamLagrangian,
     CrossFitted,
     Solver,
     SolverResult,
@@ -250,8 +251,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
         A model with many coefficients keeps a bound by the training rows that it lines up just beyond a threshold, or
         whose losses it knows by heart; new rows do neither. The first solver that suits has the fewest numbers to do so
-        with.
+        with. Dropout and batch normalisation need mini-batches.
         """
+        if problem.model.differs_in_training and AdamLagrangian.name in problem.working_solvers():
+            return AdamLagrangian.name
         if problem.constraints and self._asks_for_fairness():
             for solver in (CrossFitted, Span):
                 if solver.suits(problem):

@@ -50,6 +50,11 @@ class Model(ABC):
         """1, or the number of groups if each has scores of its own."""
         return 1
 
+    @property
+    def differs_in_training(self) -> bool:
+        """Whether it has layers, such as dropout, that do something else on the mini-batches of a solver."""
+        return False
+
     @abstractmethod
     def training_scores(self, state: Any, data: FairData) -> np.ndarray:
         """Scores of the rows that the model is fitted on, in the order of ``data``; ndarray of shape (n_samples,)."""

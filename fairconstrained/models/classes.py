@@ -48,6 +48,11 @@ class ClassModel(ParametricModel):
 
     @property
     @override
+    def differs_in_training(self) -> bool:
+        return self.base.differs_in_training
+
+    @property
+    @override
     def name(self) -> str:  # type: ignore[override]
         return f"{self.base.name} of {self.base.n_heads} classes"
 

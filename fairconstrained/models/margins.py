@@ -74,7 +74,7 @@ class MarginModel(ItemModel):
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
         n_classes = self.base.n_heads
         are_few = data.n_samples < self.items.n_samples * (n_classes - 1)
-        items, numbers = self._needed(data.X[:, 0], are_few)
+        items, numbers = self._needed(data, data.X[:, 0], are_few)
         outputs, pullback = self.base.forward_outputs(params, items)
 
         def from_flat(cotangent: Tensor) -> np.ndarray:

@@ -126,7 +126,7 @@ class ModuleModel(OutputModel):
 
     def _seed(self, data: FairData) -> int | None:
         """Seed of what is dropped on a mini-batch; None where the module is in evaluation mode."""
-        return crc32(data.order.tobytes()) if data.is_sample and self._training_mode.differs else None
+        return crc32(data.order.tobytes()) if data.is_sample and self.differs_in_training else None
 
     def _forward(
         self, params: np.ndarray, X: Any, codes: np.ndarray | None, seed: int | None = None
@@ -259,6 +259,11 @@ class ModuleModel(OutputModel):
     def _all_shapes(self) -> dict[str, torch.Size]:
         """Shape of every trainable parameter, and then of the running statistics."""
         return self._shapes | self._training_mode.statistics
+
+    @property
+    @override
+    def differs_in_training(self) -> bool:
+        return self._training_mode.differs
 
     @cached_property
     def _training_mode(self) -> TrainingMode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,15 @@ class ItemModel(ParametricModel):
     def layout(self) -> Hashable:
         return self.base.layout
 
+    @property
+    @override
+    def differs_in_training(self) -> bool:
+        return self.base.differs_in_training
+
+    @override
+    def after_step(self, params: np.ndarray) -> np.ndarray:
+        return self.base.after_step(params)
+
     @override
     def init(self, rng: np.random.Generator) -> np.ndarray:
         return self.base.init(rng)
@@ -74,12 +83,14 @@ class ItemModel(ParametricModel):
     def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
         return self.base.scaling_entries(params, self.items)
 
-    def _needed(self, numbers: np.ndarray, are_few: bool) -> tuple[FairData, np.ndarray]:
+    def _needed(self, data: FairData, numbers: np.ndarray, are_few: bool) -> tuple[FairData, np.ndarray]:
         """Return the items of these numbers if they are few, otherwise all, and the numbers among them."""
-        if not are_few:
-            return self.items, numbers
-        rows, places = np.unique(numbers, return_inverse=True)
-        return self.items.at(rows), places.reshape(numbers.shape)
+        items, places = self.items, numbers
+        if are_few:
+            rows, places = np.unique(numbers, return_inverse=True)
+            items = items.at(rows)
+        in_training = data.is_sample and self.differs_in_training
+        return replace(items, is_sample=True) if in_training else items, places.reshape(numbers.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +99,7 @@ class PairModel(ItemModel):
 
     @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        items, pairs = self._needed(data.X, 2 * data.n_samples < self.items.n_samples)
+        items, pairs = self._needed(data, data.X, 2 * data.n_samples < self.items.n_samples)
         scores, pullback = self.base.forward(params, items)
         return differences(scores, pairs[:, 0], pairs[:, 1], pullback)
 
