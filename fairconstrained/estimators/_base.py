@@ -49,6 +49,8 @@ _RESCUED = (
     "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken, or a "
     "neighbour of it."
 )
+#: The same where this is the same score for all rows.
+_CONSTANT = "no iterate kept the bound, and the best constant that does was taken: all rows have the same score."
 
 __all__ = ["BaseFairEstimator"]
 
@@ -73,9 +75,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     _on_scores: bool = False
     #: Whether the features tell the groups, too, as those of a head with ``use_groups=True`` do.
     _knows_groups: bool = False
-    #: For messages: the argument that asks for no fairness, and remedies where the bound is not kept.
+    #: For messages: the argument that asks for no fairness.
     _unconstrained: ClassVar[str] = "kappa=None"
-    _remedy: ClassVar[str] = "Loosen kappa, give the model more freedom (group_interactions=True), or raise max_iter."
 
     @override
     def forget_rows(self) -> Self:
@@ -225,7 +226,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
             state = best_rescaled(problem, [polished(problem, state, result.candidates)])
-            return replace(result, model_state=state, message=f"{_RESCUED} {self._remedy}", multipliers=None)
+            message = _RESCUED if np.ptp(problem.scores(state)) else _CONSTANT
+            return replace(result, model_state=state, message=f"{message} {self._remedy}", multipliers=None)
         return replace(result, model_state=state)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
@@ -265,6 +267,19 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """Name of the solver that "auto" stands for, also on the scores of another model."""
         searches = self._on_scores and problem.constraints and not SpanSearch.obstacle(problem)
         return SpanSearch.name if searches else self._auto_solver(problem)
+
+    @property
+    def _remedy(self) -> str:
+        """What may keep a bound that was not kept."""
+        freedom = "use_groups=True" if self._on_scores else "group_interactions=True"
+        return f"Loosen kappa, give the model more freedom ({freedom}), or raise max_iter."
+
+    @property
+    def _less_freedom(self) -> str:
+        """What may bring the metrics of new rows nearer to those of the training rows."""
+        if self._on_scores:
+            return "group_estimator=None, or a larger alpha of the head"
+        return "fewer features, a larger alpha, or a FairHeadClassifier"
 
     @property
     @override

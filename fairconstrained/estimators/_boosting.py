@@ -136,7 +136,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         End when the objective on the validation rows, within the bounds, has not improved for so many trees. Those of
         the first half do not count, as the bounds may not hold there yet. Needs ``validation_fraction``.
     callbacks : sequence of callable, optional
-        Functions that are called with the record of every fifth tree, see `fairconstrained.callbacks`.
+        Functions that are called with a record of every 60th of the trees, see `fairconstrained.callbacks`.
     n_jobs : int or None, default=None
         Threads that trees are grown with. None: one for every 100,000 rows, at least one.
     random_state : int, RandomState instance or None, default=None
@@ -160,7 +160,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     n_evaluations_ : int
         Evaluations of the terms on all rows.
     history_ : list of dict
-        One record for every fifth tree.
+        One record for every 60th of the trees, that is for every fifth of 300.
     """
 
     constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("demographic_parity", ANY_CONSTRAINT)
@@ -182,7 +182,16 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     solver_options: ClassVar[None] = None
     group_interactions: ClassVar[bool] = False
     fit_intercept: ClassVar[bool] = True
-    _remedy: ClassVar[str] = "Loosen kappa, raise n_estimators, or give the trees more leaves (num_leaves)."
+
+    @property
+    @override
+    def _remedy(self) -> str:
+        return "Loosen kappa, raise n_estimators, or give the trees more leaves (num_leaves)."
+
+    @property
+    @override
+    def _less_freedom(self) -> str:
+        return "fewer trees or leaves, validation_fraction, or a FairHeadClassifier"
 
     @override
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:

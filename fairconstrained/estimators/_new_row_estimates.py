@@ -88,6 +88,9 @@ class NewRowEstimates:
         errors = self.own_errors or standard_errors(known, problem.data, scores, units)
         for constraint in known:
             value, gap = constraint.metric(scores), gaps[constraint.name]
+            if not np.ptp(scores):  # models of folds that are not constant say nothing of it
+                gaps[constraint.name] = NewRowGap(value, errors[constraint.name], "the constant score itself")
+                continue
             differences, own = constraint.differences(scores), self.optimism.get(constraint.name)
             if differences is not None and own is not None:  # this model makes up for it, those of the folds do not
                 gap = gap._replace(estimate=float((differences + own).max()))

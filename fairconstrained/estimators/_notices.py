@@ -99,7 +99,7 @@ def _exceeding_on_new_rows(estimator: Any, problem: Problem) -> Iterator[Notice]
             f"{constraint.name} is {gap.estimate:.3g} (standard error {gap.standard_error:.2g}) by an estimate for new "
             f"rows, {gap.how}, and {constraint.is_beyond} kappa={constraint.kappa:g}."
         )
-        freedom = "give the model less freedom: fewer features, a larger alpha, or a FairHeadClassifier"
+        freedom = f"give the model less freedom: {estimator._less_freedom}"
         if estimator.promise == "training":
             yield f"{complaint} Set promise='new_rows', or {freedom}.", NewRowsWarning
         else:

@@ -124,10 +124,14 @@ class BaseGroupLoss(
     threshold: ClassVar[float] = 0.0
     _takes_overlapping_groups: ClassVar[bool] = True
     _constraint_names = tuple(_NAMES)
-    _remedy: ClassVar[str] = (
-        "Raise kappa, set kappa='minimax' for the least bound that can be kept, or give the model more freedom "
-        "(a smaller alpha, hidden_layer_sizes)."
-    )
+
+    @property
+    @override
+    def _remedy(self) -> str:
+        return (
+            "Raise kappa, set kappa='minimax' for the least bound that can be kept, or give the model more freedom "
+            "(a smaller alpha, hidden_layer_sizes)."
+        )
 
     def _objective(self) -> Loss:
         return ROW_LOSS_OBJECTIVES[self.loss]

@@ -168,7 +168,6 @@ class MinorityRateClassifier(
     group_interactions: ClassVar[bool] = False
     threshold: ClassVar[float] = 0.0
     _unconstrained: ClassVar[str] = "min_share=None"
-    _remedy: ClassVar[str] = "Lower min_share, raise l1_radius, or raise max_iter."
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "ipc": {"truncation": 2.0, "l1_radius": 20.0, "rate": "sigmoid", "fit_intercept": False, "alpha": 0.0}
     }
@@ -178,6 +177,10 @@ class MinorityRateClassifier(
         "sensitive_features_constraint": True,
         "strata": UNUSED,
     }
+
+    @property
+    def _remedy(self) -> str:
+        return "Lower min_share, raise l1_radius, or raise max_iter."
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

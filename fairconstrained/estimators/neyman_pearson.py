@@ -129,10 +129,13 @@ class NeymanPearsonClassifier(
     # Not parameters: there are no groups.
     group_interactions: ClassVar[bool] = False
     _unconstrained: ClassVar[str] = "bounds=None"
-    _remedy: ClassVar[str] = "Raise the bounds, give the model more freedom (hidden_layer_sizes), or raise max_iter."
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED, "strata": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
+
+    @property
+    def _remedy(self) -> str:
+        return "Raise the bounds, give the model more freedom (hidden_layer_sizes), or raise max_iter."
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:

@@ -113,7 +113,10 @@ class ParityPairClassifier(
     group_interactions: ClassVar[bool] = False
     threshold: ClassVar[float] = 0.0
     _constraint_names = ("parity_pair",)
-    _remedy: ClassVar[str] = "Raise kappa, radius or max_iter."
+
+    @property
+    def _remedy(self) -> str:
+        return "Raise kappa, radius or max_iter."
 
     def _objective(self) -> Objective:
         return TruncatedLogistic(self.truncation)

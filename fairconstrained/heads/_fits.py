@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from fairconstrained.heads._scores import GroupTargets, base_scores, group_probabilities
 from fairconstrained.tables import Table
 
-__all__ = ["Columns", "Models", "fit_and_score", "scored"]
+__all__ = ["Columns", "Models", "fit_and_score", "scored", "takes_in_fit"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,40 +36,45 @@ class Models:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Rows that models are fitted on, with what belongs to them; None where there are no weights."""
+    """Rows that models are fitted on, with what belongs to them; None where there are no weights.
+
+    ``others`` are further arguments of the fit of the target's model, by name.
+    """
 
     X: Any
     y: np.ndarray
     targets: GroupTargets
     sensitive_features: Any
     sample_weight: np.ndarray | None
-
-    def requested(self, model: Any, names: tuple[str, ...]) -> set[str]:
-        """The columns among ``names`` that a model requests for `fit` by metadata routing."""
-        with config_context(enable_metadata_routing=True):
-            try:
-                return set(get_routing_for_object(model).consumes("fit", self._given(names)))
-            except NotImplementedError:  # a meta-estimator that cannot route
-                return set()
-
-    def takes_weights(self, model: Any) -> bool:
-        """Whether a model's fit takes weights, requested or not."""
-        return has_fit_parameter(model, "sample_weight") or bool(self.requested(model, ("sample_weight",)))
+    others: Mapping[str, Any] = field(default_factory=dict)
 
     def fitted(self, model: Any, y: np.ndarray, rows: np.ndarray, names: tuple[str, ...]) -> Any:
         """Return a copy of a model that is fitted on some rows, with those columns among ``names`` that it takes."""
-        requested = self.requested(model, names)
+        known = {"sample_weight": self.sample_weight, "sensitive_features": self.sensitive_features, **self.others}
+        given = {name: known[name] for name in names if known[name] is not None}
+        requested = _requested(model, given)
         taken = {
             name: _safe_indexing(values, rows)
-            for name, values in self._given(names).items()
-            if name in requested or (name == "sample_weight" and has_fit_parameter(model, name))
+            for name, values in given.items()
+            if name in requested or (name != "sensitive_features" and has_fit_parameter(model, name))
         }
         # Without requests, meta-estimators that take weights by themselves refuse them while routing is on.
         with config_context(enable_metadata_routing=bool(requested)):
             return clone(model).fit(_taken(self.X, rows), y[rows], **taken)
 
-    def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+def takes_in_fit(model: Any, name: str) -> bool:
+    """Whether a model's fit takes an argument, requested by metadata routing or not."""
+    return has_fit_parameter(model, name) or bool(_requested(model, (name,)))
+
+
+def _requested(model: Any, names: Iterable[str]) -> set[str]:
+    """The arguments among ``names`` that a model requests for `fit` by metadata routing."""
+    with config_context(enable_metadata_routing=True):
+        try:
+            return set(get_routing_for_object(model).consumes("fit", names))
+        except NotImplementedError:  # a meta-estimator that cannot route
+            return set()
 
 
 def fit_and_score(
@@ -78,7 +83,7 @@ def fit_and_score(
     """Fit the models on some rows, and score others; ``prefit`` is a model of the target that is fitted already."""
     base = prefit
     if base is None:
-        base = columns.fitted(estimator, columns.y, train, ("sample_weight", "sensitive_features"))
+        base = columns.fitted(estimator, columns.y, train, ("sample_weight", "sensitive_features", *columns.others))
     groups = {}
     if group_estimator is not None:
         for column, target in enumerate(columns.targets.columns.T):

@@ -17,6 +17,7 @@ from typing_extensions import override
 from fairconstrained.checks.inputs import warn_of_another_order
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.heads._fits import takes_in_fit
 from fairconstrained.heads.cross_fitted import CrossFits, CrossFittedScores
 from fairconstrained.model_selection.delegation import DelegatesToFitted, with_requests_of
 from fairconstrained.model_selection.pipelines import HoldsPipeline, Steps, last_step
@@ -87,6 +88,22 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         head._on_scores, head._knows_groups = True, self.use_groups
         return head
 
+    @override
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; those of the head that is taken where none is given, such as ``head__kappa``, as well.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self : estimator
+        """
+        if self.head is None and "head" not in params and any(name.startswith("head__") for name in params):
+            self.head = self._default_head()
+        return super().set_params(**params)
+
     def own_steps(self) -> Steps:
         """Implement `HoldsPipeline.own_steps`: the scores and the head."""
         params = {name: getattr(self, name) for name in CrossFittedScores._get_param_names()}
@@ -117,7 +134,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
             Non-negative weights, for the head, and for the estimator if it takes them.
         **fit_params : dict
             Further arguments of the head's `fit`, such as ``X_constraint`` of `MinorityRateClassifier`, whose rows are
-            scored as X is.
+            scored as X is; ``groups``, which tells a splitter ``cv`` such as `GroupKFold` what to keep in one fold; and
+            arguments of the estimator's `fit`, which gets those of its rows.
 
         Returns
         -------
@@ -146,10 +164,16 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         warn_of_another_order(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, **fit_params}
         given = {name: value for name, value in given.items() if value is not None}
-        for name in given.keys() - {"sensitive_features"}:
-            if not has_fit_parameter(head, name):
-                raise TypeError(f"{type(head).__name__}, the head, does not take {name} in fit.")
-        columns = {name: given[name] for name in ("sensitive_features", "sample_weight") if name in given}
+        others = [name for name in given if name != "sensitive_features" and not has_fit_parameter(head, name)]
+        for name in others:
+            if name == "sample_weight":
+                raise TypeError(f"{type(head).__name__}, the head, does not take sample_weight in fit.")
+            if name != "groups" and not takes_in_fit(self._base, name):
+                raise TypeError(
+                    f"neither {type(head).__name__}, the head, nor {type(self._base).__name__}, the estimator, takes "
+                    f"{name} in fit."
+                )
+        columns = {name: given[name] for name in ("sensitive_features", "sample_weight", *others) if name in given}
         features = scores.fit_transform(X, y, **columns)
         if "X_constraint" in given:
             own = given.get("sensitive_features_constraint")

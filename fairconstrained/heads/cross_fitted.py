@@ -12,6 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 from pandas.util import hash_pandas_object
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
@@ -30,7 +31,7 @@ from fairconstrained.checks.seeds import seed_of
 from fairconstrained.estimators import BaseFairEstimator, PartialParityClassifier
 from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.heads._basis import ScoreBasis
-from fairconstrained.heads._fits import Columns, fit_and_score, scored
+from fairconstrained.heads._fits import Columns, fit_and_score, scored, takes_in_fit
 from fairconstrained.heads._scores import GroupTargets, classifies
 from fairconstrained.model_selection.cell_folds import cell_folds, cells_of
 from fairconstrained.model_selection.pipelines import last_step
@@ -56,13 +57,13 @@ class CrossFits:
         Any classifier with ``predict_proba`` or ``decision_function``, or regressor: a pipeline on raw columns, boosted
         trees, a forest, a network. With ``cv="prefit"``, or in a `sklearn.frozen.FrozenEstimator`, a model that is
         fitted already; then the rows given to `fit` must not be those that it was fitted on.
-    group_estimator : estimator, "auto" or None, default="auto"
+    group_estimator : estimator, "auto", list of str or int, or None, default="auto"
         Classifier that estimates the group of a row from its features, for predictions that do not know the group.
         "auto" is a copy of ``estimator`` or, if that is a regressor or under a bound itself,
         `HistGradientBoostingClassifier` after the transformers of its pipeline; for rows that are not in memory,
-        logistic regression (`PartialParityClassifier` without a bound). Give a pipeline that selects columns where only
-        some may be used for it. None: the scores of ``estimator`` are all that there is, for those who may not model
-        the sensitive attribute.
+        logistic regression (`PartialParityClassifier` without a bound). A list of names or numbers of columns, where
+        only these may be used for it: `HistGradientBoostingClassifier` on them. None: the scores of ``estimator`` are
+        all that there is, for those who may not model the sensitive attribute.
     use_groups : bool, default=False
         Whether predictions know the group itself, in place of an estimate; then they need ``sensitive_features``.
     cv : int, cross-validation splitter, iterable or "prefit", default=5
@@ -80,13 +81,19 @@ class CrossFits:
     """
 
     estimator: Any = parameter(allowed=_ANY, kw_only=False)
-    group_estimator: Any = parameter("auto", [HasMethods("fit"), StrOptions({"auto"}), None])
+    group_estimator: Any = parameter("auto", [HasMethods("fit"), StrOptions({"auto"}), list, None])
     use_groups: bool = parameter(False, ["boolean"])
     cv: Any = parameter(5, ["cv_object", StrOptions({_PREFIT})])
     ensemble: bool = parameter(False, ["boolean"])
     n_jobs: int | None = parameter(None, [Integral, None])
     random_state: Any = parameter(None, ["random_state"])
     verbose: int = parameter(0, ["verbose"])
+
+    def __sklearn_clone__(self) -> Self:
+        copy = super().__sklearn_clone__()  # type: ignore[misc]
+        if isinstance(self.cv, str):  # a model that is fitted already stays so
+            copy.estimator = self.estimator
+        return copy
 
     @property
     def _base(self) -> Any:
@@ -136,13 +143,24 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     #: Whether a table of booleans stands for groups that overlap.
     _takes_overlapping_groups = True
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **fit_params: Any
+    ) -> Self:
         """Fit the models and place the knots; see `fit_transform`, which also returns the features."""
-        self.fit_transform(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        self.fit_transform(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight, **fit_params)
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit_transform(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> np.ndarray:
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        **fit_params: Any,
+    ) -> np.ndarray:
         """Fit the models and return the features of the rows, scored by models that have not seen them.
 
         Parameters
@@ -156,6 +174,10 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             Groups of the rows; without them, the scores are all that there is.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, for estimators that take them.
+        groups : array-like of shape (n_samples,), optional
+            For a splitter ``cv`` that keeps rows together, such as `GroupKFold`.
+        **fit_params : dict from str to array-like of shape (n_samples, ...)
+            Further arguments of the estimator's `fit`, which gets those of its rows.
 
         Returns
         -------
@@ -164,7 +186,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         Raises
         ------
         TypeError
-            If the estimator has no scores.
+            If the estimator has no scores, or does not take an argument.
         ValueError
             For invalid data, for folds that lack a class or a group that the models need, and for a fitted model and
             the rows of its own fit, where it remembers them, as the estimators of this package do.
@@ -182,13 +204,13 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             sample_weight = _check_sample_weight(sample_weight, np.empty((y.size, 1)), ensure_non_negative=True)
         targets = GroupTargets.of(sensitive_features, y.size, self._takes_overlapping_groups)
         self.groups_ = targets._replace(columns=targets.columns[:0])
-        columns = Columns(X, y, targets, sensitive_features, sample_weight)
+        columns = Columns(X, y, targets, sensitive_features, sample_weight, fit_params)
         self._check_estimators(columns)
-        scores, groups = self._fitted_scores(columns)
+        scores, shares = self._fitted_scores(columns, groups)
         if self.use_groups and self.groups_.compares:
-            groups = targets.indicators()
-        self.basis_ = ScoreBasis.of(scores, groups)
-        return self.basis_.features(scores, groups)
+            shares = targets.indicators()
+        self.basis_ = ScoreBasis.of(scores, shares)
+        return self.basis_.features(scores, shares)
 
     def transform(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Features of rows, scored by the final models.
@@ -247,6 +269,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         """The estimator of the groups of rows, not fitted; None if groups are not estimated."""
         if self.use_groups or self.group_estimator is None or not self.groups_.compares:
             return None
+        if isinstance(self.group_estimator, list):
+            return self._group_model_of(self.group_estimator)
         if not isinstance(self.group_estimator, str):
             return self.group_estimator
         if isinstance(X, Table):
@@ -255,12 +279,23 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         # A copy of an estimator under a bound would lack the groups of its own bound.
         if classifies(base) and hasattr(base, "get_params") and not isinstance(last_step(base), BaseFairEstimator):
             return base
-        before = base.steps[:-1] if isinstance(base, Pipeline) else []
+        return self._boosted(base.steps[:-1] if isinstance(base, Pipeline) else [])
+
+    def _group_model_of(self, columns: list[Any]) -> Pipeline:
+        """The estimator of groups from some of the columns."""
+        chosen = ColumnTransformer([("chosen", "passthrough", columns)], verbose_feature_names_out=False)
+        return self._boosted([("columns", chosen.set_output(transform="pandas"))])
+
+    def _boosted(self, before: list[tuple[str, Any]]) -> Pipeline:
+        """Boosted trees for the groups, after other steps."""
         seed = seed_of(self.random_state)
         return Pipeline([*before, ("groups", HistGradientBoostingClassifier(random_state=seed))])
 
     def _check_estimators(self, columns: Columns) -> None:
         """Raise or warn about what an estimator cannot do."""
+        for name in columns.others:
+            if self._is_prefit or not takes_in_fit(self.estimator, name):
+                raise TypeError(f"{type(self._base).__name__}, the estimator, does not take {name} in fit.")
         if self._is_prefit:
             base = self._base
             with suppress(TypeError):  # no estimator of scikit-learn's kind: whether it is fitted, its scores will show
@@ -273,17 +308,17 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
                     "(cv=5)."
                 )
             return
-        if columns.sample_weight is not None and not columns.takes_weights(self.estimator):
+        if columns.sample_weight is not None and not takes_in_fit(self.estimator, "sample_weight"):
             warnings.warn(
                 f"{type(self.estimator).__name__} does not take sample_weight; the weights are used by the head only.",
                 UserWarning,
                 stacklevel=4,
             )
 
-    def _fitted_scores(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    def _fitted_scores(self, columns: Columns, together: Any) -> tuple[np.ndarray, np.ndarray]:
         """Fit the models, and score every row by those that have not seen it; sets ``models_``."""
         of_groups = self._group_model(columns.X)
-        folds = self._folds(columns, of_groups)
+        folds = self._folds(columns, of_groups, together)
         every = np.arange(columns.y.size)
         fits = [(train, test) for train, test in folds]
         if not self.ensemble:
@@ -301,13 +336,22 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             scores[test], groups[test] = own, own_groups
         return scores, groups
 
-    def _folds(self, columns: Columns, of_groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Numbers of the rows to fit on and to score, each row scored once; ``of_groups`` estimates groups, or is None.
+    def _folds(self, columns: Columns, of_groups: Any, together: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Numbers of the rows to fit on and to score, each row scored once.
+
+        Parameters
+        ----------
+        columns : Columns
+        of_groups : estimator or None
+            Estimates groups.
+        together : array-like of shape (n_samples,), or None
+            Tells a splitter which rows to keep together.
 
         Raises
         ------
         ValueError
-            If rows are scored twice or never, or the rows of a fit lack a class or a group.
+            If rows are scored twice or never, the rows of a fit lack a class or a group, or there is no splitter to
+            keep rows together.
         """
         y, targets, every = columns.y, columns.targets, np.arange(columns.y.size)
         if self._is_prefit and of_groups is None:
@@ -315,11 +359,13 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         of_classes = classifies(self._base)
         given = 5 if isinstance(self.cv, str) else self.cv
         if isinstance(given, Integral):
+            if together is not None:
+                raise ValueError(f"groups keeps rows in one fold, which needs a splitter; set cv=GroupKFold({given}).")
             classes = np.unique(y, return_inverse=True)[1] if of_classes else np.zeros(y.size, dtype=int)
             folds = cell_folds(int(given), cells_of(classes, targets.cells), seed_of(self.random_state))
         else:
             splitter = check_cv(given, y, classifier=of_classes)
-            folds = [(every[train], every[test]) for train, test in splitter.split(columns.X, y)]
+            folds = [(every[train], every[test]) for train, test in splitter.split(columns.X, y, together)]
         counts = np.bincount(np.concatenate([test for _, test in folds]), minlength=y.size)
         if (counts != 1).any():
             raise ValueError(

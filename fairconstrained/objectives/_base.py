@@ -30,6 +30,9 @@ def of_rows(weights: Tensor, slopes: Tensor) -> Tensor:
 class Objective(ABC):
     """An objective as the user writes it, without data; two are equal if their parameters are."""
 
+    #: Whether the group of a row matters.
+    needs_groups: ClassVar[bool] = False
+
     @abstractmethod
     def bind(self, data: FairData) -> BoundObjective:
         """The objective on ``data``."""

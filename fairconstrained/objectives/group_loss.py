@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -27,6 +28,8 @@ class GroupLoss(ReweightedLoss):
     """
 
     factors: tuple[float, ...]
+
+    needs_groups: ClassVar[bool] = True
 
     @override
     def shares(self, data: FairData) -> Tensor:

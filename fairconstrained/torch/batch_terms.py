@@ -86,14 +86,29 @@ class _OnBatches:
 class BatchObjective(_OnBatches):
     """An objective as a function of mini-batches, see `bind`."""
 
-    def __call__(self, scores: Tensor, y: Any, groups: Any, sample_weight: Any = None) -> Tensor:
+    def __init__(self, term: BoundObjective, coder: RowCoder, distributed: bool | None, needs_groups: bool) -> None:
+        super().__init__(term, coder, distributed)
+        self._needs_groups = needs_groups
+
+    def __call__(self, scores: Tensor, y: Any, groups: Any = None, sample_weight: Any = None) -> Tensor:
         """Return the objective of a mini-batch; arguments as in `BatchConstraint`.
+
+        Parameters
+        ----------
+        scores, y, sample_weight
+            As in `BatchConstraint`.
+        groups : Tensor or array-like of shape (n_rows,), optional
+            Needed by objectives that depend on them only.
 
         Returns
         -------
         loss : Tensor of shape ()
             The objective, of the type and on the device of the scores, with their graph.
         """
+        if groups is None:
+            if self._needs_groups:
+                raise ValueError(f"{self._term.name!r} depends on the groups; pass those of the rows.")
+            groups = np.full(scores.numel(), self._coder.data.labels[0])
         return values_of(scores, self._at(scores, y, groups, sample_weight))[0]
 
 
@@ -339,7 +354,7 @@ def bind(
     coder = RowCoder(y, groups, sample_weight)
     bound = term.bind(coder.data)
     if isinstance(bound, BoundObjective):
-        return BatchObjective(bound, coder, distributed)
+        return BatchObjective(bound, coder, distributed, cast(Objective, term).needs_groups)
     return BatchConstraint(bound, coder, distributed)
 
 

@@ -277,9 +277,7 @@ def test_a_violation_is_never_silent(classes):
 
 
 def test_what_a_rescaling_has_rescued_is_said(classes):
-    with pytest.warns(
-        ConvergenceWarning, match=r"no iterate kept the bound, and the best constant, multiple"
-    ) as caught:
+    with pytest.warns(ConvergenceWarning, match=r"no iterate kept the bound, and the best constant") as caught:
         model = fit(classifier(kappa=0.01, max_iter=1, constraint="statistical_parity"), classes)
     assert len(caught) == 1
     assert caught[0].filename == __file__

@@ -419,10 +419,19 @@ def test_promises_of_all_kinds(model, rows):
 def test_a_model_of_all_rows_that_differs_from_those_of_the_folds_is_told(rows):
     problem, _ = _problem_of(rows)
     found = NewRowEstimates({"demographic_parity": NewRowGap(0.01, 0.02, "5-fold cross-fitting")})
-    apart, alike = problem.data.codes - 0.5, np.ones(problem.data.n_samples)
+    apart, alike = problem.data.codes - 0.5, 1.0 + problem.data.codes
     assert found.about(problem, alike) == found
     told = found.about(problem, apart).gaps["demographic_parity"]
     assert told == (1.0, 0.02, "the training rows, as 5-fold cross-fitting gives 0.01")
+
+
+def test_a_constant_score_has_the_same_metric_on_new_rows(rows):
+    problem, _ = _problem_of(rows)
+    found = NewRowEstimates({"demographic_parity": NewRowGap(0.13, 0.02, "2-fold cross-fitting")})
+    (gap,) = found.about(problem, np.ones(problem.data.n_samples)).gaps.values()
+    assert gap.estimate == 0
+    assert gap.standard_error < 0.01  # as if half a row of each group had the other decision
+    assert gap.how == "the constant score itself"
 
 
 def test_few_accepted_by_the_model_of_all_rows_make_the_estimate_uncertain():
@@ -442,7 +451,7 @@ def test_better_rates_of_the_training_rows_are_not_told_where_a_floor_is_bounded
     floor = GroupRates("selection", rule="floor", kappa=0.3).bind(problem.data)
     problem = replace(problem, constraints=(floor,))
     found = NewRowEstimates({floor.name: NewRowGap(0.6, 0.02, "5-fold cross-fitting")})
-    everybody, nobody = np.ones(problem.data.n_samples), -np.ones(problem.data.n_samples)
+    everybody, nobody = 1.0 + problem.data.codes, -1.0 - problem.data.codes
     assert found.about(problem, everybody) == found
     assert found.about(problem, nobody).gaps[floor.name].estimate == 0
 

@@ -13,7 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -457,8 +457,71 @@ def test_missing_values_that_the_base_refuses(rows):
 
 def test_arguments_of_fit_that_the_head_does_not_take(rows):
     X, y, groups = rows
-    with pytest.raises(TypeError, match="PartialParityClassifier, the head, does not take qid in fit"):
+    words = "neither PartialParityClassifier, the head, nor GaussianNB, the estimator, takes qid in fit"
+    with pytest.raises(TypeError, match=words):
         FairHeadClassifier(BASE, PARITY).fit(X, y, sensitive_features=groups, qid=groups)
+
+
+class TakesMarks(GaussianNB):
+    """Keeps what it gets besides."""
+
+    def fit(self, X, y, marks=None):
+        self.marks_ = np.asarray(marks)
+        self.firsts_ = X[:, 0]
+        return super().fit(X, y)
+
+
+def test_arguments_of_the_fit_of_the_estimator_are_those_of_its_rows(rows):
+    X, y, groups = rows
+    model = FairHeadClassifier(TakesMarks(), PARITY, ensemble=True, cv=3).fit(
+        X, y, sensitive_features=groups, marks=X[:, 0]
+    )
+    for models in model.scores_.models_:
+        assert models.base.marks_.size == 2 * len(y) // 3
+        np.testing.assert_array_equal(models.base.marks_, models.base.firsts_)
+    with pytest.raises(TypeError, match="TakesMarks, the estimator, does not take marks in fit"):
+        FairHeadClassifier(model.estimator_, PARITY, cv="prefit").fit(X, y, sensitive_features=groups, marks=X[:, 0])
+
+
+def test_rows_that_a_splitter_keeps_together(rows):
+    X, y, groups = rows
+    families = np.arange(len(y)) // 4
+    model = FairHeadClassifier(TakesMarks(), PARITY, ensemble=True, cv=GroupKFold(3))
+    model.fit(X, y, sensitive_features=groups, marks=families, groups=families)
+    known = [set(models.base.marks_) for models in model.scores_.models_]
+    assert all(len(marks) == len(y) // 4 * 2 // 3 for marks in known)
+    with pytest.raises(ValueError, match=r"which needs a splitter; set cv=GroupKFold\(5\)"):
+        FairHeadClassifier(BASE, PARITY).fit(X, y, sensitive_features=groups, groups=families)
+
+
+@pytest.mark.parametrize("columns", [[2, 3], ["c", "d"]])
+def test_groups_are_estimated_from_the_columns_that_the_user_allows(rows, columns):
+    X, y, groups = rows
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    X = X if isinstance(columns[0], int) else frame
+    model = FairHeadClassifier(BASE, PARITY, group_estimator=columns, random_state=0)
+    model.fit(X, y, sensitive_features=groups)
+    changed = frame.assign(a=0.0) if X is frame else np.column_stack([0 * X[:, 0], X[:, 1:]])
+    of_groups = next(iter(model.scores_.models_[0].groups.values()))
+    np.testing.assert_array_equal(of_groups.predict_proba(X), of_groups.predict_proba(changed))
+    assert clone(model).group_estimator == columns
+
+
+def test_a_fitted_model_stays_fitted_in_a_clone(rows):
+    X, y, groups = rows
+    base = clone(BASE).fit(X[:600], y[:600])
+    model = FairHeadClassifier(base, PARITY, cv="prefit", random_state=0)
+    assert clone(model).estimator is base
+    assert clone(clone(model).fit(X[600:], y[600:], sensitive_features=groups[600:])).estimator is base
+    path = fairness_path(model, X[600:], y[600:], sensitive_features=groups[600:], kappas=[0.1, 0.3])
+    assert [each.estimator_ for each in path.models] == [base, base]
+    assert clone(model.set_params(cv=3)).estimator is not base
+
+
+def test_parameters_of_the_head_that_is_taken_where_none_is_given():
+    model = FairHeadClassifier(BASE).set_params(head__kappa=0.3)
+    assert (model.head.kappa, model.head.constraint) == (0.3, "demographic_parity")
+    assert model.set_params(head=None).head is None
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was(rows):

@@ -145,6 +145,14 @@ def test_objectives(natural):
     torch.testing.assert_close(first, errors[natural.groups == 0].sum() / 400)
 
 
+def test_groups_are_for_the_objectives_that_depend_on_them(natural):
+    y, groups, scores = natural.y, natural.groups, natural.scores
+    objective = bind(Logistic(), y, groups)
+    torch.testing.assert_close(objective(scores, y), objective(scores, y, groups))
+    with pytest.raises(ValueError, match="depends on the groups; pass those of the rows"):
+        bind(GroupLoss(Logistic(), (1.0, 0.0)), y, groups)(scores, y)
+
+
 def test_real_targets_are_those_of_a_regression(natural):
     targets, groups = natural.X[:, 1], natural.groups
     part = np.random.default_rng(1).permutation(400)[:180]
