@@ -1,4 +1,4 @@
-"""Modules with dropout and batch normalisation: by default they are trained in training mode, whatever the estimator."""
+"""Modules with dropout and batch normalisation, which all estimators train in training mode by default."""
 
 import numpy as np
 import pytest
