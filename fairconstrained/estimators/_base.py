@@ -49,7 +49,7 @@ _RESCUED = (
     "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken, or a "
     "neighbour of it."
 )
-#: The same where this is the same score for all rows.
+#: Message where this is the same score for all rows.
 _CONSTANT = "no iterate kept the bound, and the best constant that does was taken: all rows have the same score."
 
 __all__ = ["BaseFairEstimator"]
@@ -270,13 +270,13 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     @property
     def _remedy(self) -> str:
-        """What may keep a bound that was not kept."""
+        """Advice for a bound that was not kept."""
         freedom = "use_groups=True" if self._on_scores else "group_interactions=True"
         return f"Loosen kappa, give the model more freedom ({freedom}), or raise max_iter."
 
     @property
     def _less_freedom(self) -> str:
-        """What may bring the metrics of new rows nearer to those of the training rows."""
+        """Advice where metrics of new rows are larger than those of the training rows."""
         if self._on_scores:
             return "group_estimator=None, or a larger alpha of the head"
         return "fewer features, a larger alpha, or a FairHeadClassifier"

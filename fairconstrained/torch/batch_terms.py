@@ -91,12 +91,12 @@ class BatchObjective(_OnBatches):
         self._needs_groups = needs_groups
 
     def __call__(self, scores: Tensor, y: Any, groups: Any = None, sample_weight: Any = None) -> Tensor:
-        """Return the objective of a mini-batch; arguments as in `BatchConstraint`.
+        """Return the objective of a mini-batch.
 
         Parameters
         ----------
         scores, y, sample_weight
-            As in `BatchConstraint`.
+            Arguments of `BatchConstraint`.
         groups : Tensor or array-like of shape (n_rows,), optional
             Needed by objectives that depend on them only.
 
