@@ -10,7 +10,16 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from fairconstrained import LossParityClassifier, PartialParityClassifier, RateParityClassifier, certify
+from fairconstrained import (
+    AUCFairClassifier,
+    FairRanker,
+    LossParityClassifier,
+    NeymanPearsonClassifier,
+    PartialParityClassifier,
+    PartialParityRegressor,
+    RateParityClassifier,
+    certify,
+)
 from fairconstrained.metrics import loss_parity_gap
 
 
@@ -38,6 +47,19 @@ class Convolutional(nn.Sequential):
             nn.Tanh(),
             nn.Linear(8, n_outputs),
         )
+
+
+SHORT = {"max_iter": 30, "random_state": 0}
+#: Estimators with their default solver, and the columns that their fit takes.
+BY_DEFAULT = {
+    "partial parity": (PartialParityClassifier(0.3, constraint="demographic_parity", **SHORT), ("sensitive_features",)),
+    "regression": (PartialParityRegressor(0.4, interval=(0.0, 0.5), **SHORT), ("sensitive_features",)),
+    "rates": (RateParityClassifier(0.3, **SHORT), ("sensitive_features",)),
+    "AUC": (AUCFairClassifier(0.3, **SHORT), ("sensitive_features",)),
+    "losses": (LossParityClassifier(0.5, max_epochs=2, random_state=0), ("sensitive_features",)),
+    "Neyman-Pearson": (NeymanPearsonClassifier({1: 0.6}, **SHORT), ()),
+    "ranker": (FairRanker(0.4, **SHORT), ("sensitive_features", "qid")),
+}
 
 
 def model(**options):
@@ -98,13 +120,27 @@ def test_dropout_takes_part():
 # Whether the objective has settled after four iterations depends on rounding; the bound is kept in any case.
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*stopped at max_iter:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", BY_DEFAULT)
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+def test_default_solvers_move_the_running_statistics(name):
+    X, y, groups = pictures()
+    estimator, names = BY_DEFAULT[name]
+    columns = {"sensitive_features": groups, "qid": np.arange(400) // 10}
+    model = clone(estimator).set_params(module=Convolutional)
+    if "new_row_folds" in model.get_params():
+        model.set_params(new_row_folds=None)
+    model.fit(X, y, **{column: columns[column] for column in names})
+    assert (model.module_[1].running_mean != 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_full_batch_solvers_run_in_evaluation_mode():
     X, y, groups = pictures()
     torch.manual_seed(0)
     net = Convolutional((2, 4, 4), 1)
     net[1].running_mean.fill_(0.3)
-    bounded = PartialParityClassifier(0.1, constraint="demographic_parity", module=net, max_iter=4, random_state=0)
-    bounded.fit(X, y, sensitive_features=groups)
+    options = {"constraint": "demographic_parity", "solver": "augmented_lagrangian", "max_iter": 4, "random_state": 0}
+    bounded = PartialParityClassifier(0.1, module=net, **options).fit(X, y, sensitive_features=groups)
     assert bounded.constraint_values_["demographic_parity"] <= 0.1 + bounded.granularity_["demographic_parity"]
     assert (bounded.module_[1].running_mean == torch.tensor(0.3)).all()  # as it came
 
