@@ -102,11 +102,9 @@ def _advice(argument: str) -> str:
 
 def _group_argument(estimator: Any, data: FairData) -> str:
     """The argument with which scores may differ between groups; empty if they do, or cannot."""
-    if data.unions is not None:
-        return ""
-    if estimator._on_scores:
-        return "" if estimator._knows_groups else "use_groups=True"
-    return "" if estimator.get_params(deep=False).get("group_interactions", True) else "group_interactions=True"
+    own = estimator.get_params(deep=False).get("group_interactions", True)
+    differ = estimator._knows_groups if estimator._on_scores else own
+    return "" if differ or data.unions is not None else estimator._group_argument
 
 
 def _noise(accuracy: Accuracy, data: FairData) -> float:

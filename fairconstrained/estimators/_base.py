@@ -269,10 +269,14 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         return SpanSearch.name if searches else self._auto_solver(problem)
 
     @property
+    def _group_argument(self) -> str:
+        """The argument with which scores may differ between groups."""
+        return "use_groups=True" if self._on_scores else "group_interactions=True"
+
+    @property
     def _remedy(self) -> str:
         """Advice for a bound that was not kept."""
-        freedom = "use_groups=True" if self._on_scores else "group_interactions=True"
-        return f"Loosen kappa, give the model more freedom ({freedom}), or raise max_iter."
+        return f"Loosen kappa, give the model more freedom ({self._group_argument}), or raise max_iter."
 
     @property
     def _less_freedom(self) -> str:

@@ -339,9 +339,10 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     @override
     def _completed(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
         """Only where it is needed: on rows that trees know by heart the best threshold is not that of new rows."""
-        judges_own_rows = self._training is None
-        is_good = not result.status.is_infeasible and beats_constants(problem, result.model_state)
-        return result if judges_own_rows and is_good else super()._completed(solver, problem, result)
+        others_judge = self._training is not None
+        if others_judge or result.status.is_infeasible or not beats_constants(problem, result.model_state):
+            return super()._completed(solver, problem, result)
+        return result
 
     @override
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
