@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -26,8 +27,9 @@ _ALIKE = 1e-8
 _APART, _ROUNDING = 1e-10, 1e-12
 #: Components at most of a minimisation, those nearest to be exceeded; and the loss that an excess of one costs.
 _MOST_BOUNDS, _PRICE = 60, 5.0
-#: Random steps after which they begin anew with long ones, how often, and the loss from which on none is needed.
-_TRIALS, _MORE, _LOSS = 30, 4, 0.001
+#: Random steps after which they begin anew with long ones; how many are tried at least, and at most where they are
+#: still missing the bounds or this loss.
+_TRIALS, _LEAST, _MOST, _LOSS = 30, 60, 120, 0.001
 #: Iterations of a minimisation, and the change of the error at which it ends.
 _ITERATIONS, _TOLERANCE = 40, 1e-6
 
@@ -128,7 +130,9 @@ class CellSums:
         return replace(self, order=self.order[places], cells=cells, weights=self.weights[places], above=above)
 
     def thinned(self, size: int) -> CellSums:
-        """Return the same with about ``size`` of the rows, evenly spread over those of every cell; they weigh more."""
+        """Return the same with about ``size`` rows of more, evenly spread over those of every cell; they weigh more."""
+        if self.order.size <= size:
+            return self
         sizes = np.bincount(self.codes, minlength=len(self.cells))
         counts = np.minimum(sizes, np.maximum(size * sizes // self.order.size, size // (2 * len(self.cells)) + 1))
         every = [
@@ -171,7 +175,7 @@ class CellSums:
         cuts, losses, excesses : ndarray of shape (n_cuts,)
             An excess is the largest component, at least 0.
         """
-        order = np.argsort(-scores, kind="stable")
+        order = np.argsort(-scores)
         ordered = scores[order]
         high, low = ordered[[0, -1]] if scores.size else (0.0, 0.0)
         reach = 2e-6 * (1 + max(abs(high), abs(low)))
@@ -190,6 +194,14 @@ class CellSums:
         return (padded[places] + padded[places + 1]) / 2, losses, excesses
 
 
+class Counted(NamedTuple):
+    """Numbers with the best threshold, their loss with the price of the excess, and the least one without an excess."""
+
+    numbers: np.ndarray
+    worth: float
+    feasible: float
+
+
 @dataclass(frozen=True, eq=False)
 class SmoothedSums:
     r"""Errors and bounds of smooth decisions, as functions of numbers that move the scores.
@@ -206,6 +218,8 @@ class SmoothedSums:
     scores : ndarray of shape (n_kept,)
         Distances of the scores from the threshold, in the order of the cells.
     moves : ndarray of shape (n_kept, n_numbers)
+    shift : float
+        Move of all scores by the last number.
     penalty : callable
         Takes the numbers; returns a penalty, which is added to the loss of smooth decisions, and its gradient.
 
@@ -217,6 +231,7 @@ class SmoothedSums:
     sums: CellSums
     scores: np.ndarray
     moves: np.ndarray
+    shift: float
     penalty: Callable[[np.ndarray], tuple[float, np.ndarray]]
 
     def distances(self, numbers: np.ndarray) -> np.ndarray:
@@ -240,7 +255,7 @@ class SmoothedSums:
         components = sums.at(sums.by_cell(np.where(distances[places] > 0, sums.weights, 0.0)))[0][1:]
         kept = np.sort(np.argsort(-components, kind="stable")[:_MOST_BOUNDS])
         sums = replace(sums, amounts=sums.amounts[kept], constants=sums.constants[kept])
-        return SmoothedSums(sums, self.scores[places], self.moves[places], self.penalty)
+        return replace(self, sums=sums, scores=self.scores[places], moves=self.moves[places])
 
     def at(self, numbers: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
         """Values as those of `CellSums.at`, with the penalty, and gradients of shape (1 + n_components, n_numbers)."""
@@ -294,19 +309,19 @@ class SmoothedSums:
         return end, float(loss + _PRICE * max([0.0, *components])), n_evaluations
 
     def polished(
-        self, numbers: np.ndarray, goal: float, step: float, rng: np.random.Generator
+        self, numbers: np.ndarray, step: float, reach: float, rng: np.random.Generator
     ) -> tuple[np.ndarray, int]:
-        """Go to where the decisions keep the bounds, by random steps, if those of the numbers miss the goal by far.
+        """Go to fewer errors within the bounds by random steps, each with the threshold that suits it best.
 
-        The steps become longer after a success and shorter after a failure.
+        The steps become longer after a success and shorter after a failure. Rows are sorted whose decisions a change by
+        ``reach`` may turn, and no round of steps leads further.
 
         Parameters
         ----------
         numbers : ndarray of shape (n_numbers,)
-        goal : float
-            The loss of smooth decisions.
         step : float
             Standard deviation of the first steps.
+        reach : float
         rng : numpy.random.Generator
 
         Returns
@@ -315,26 +330,30 @@ class SmoothedSums:
             The numbers of the least loss without an excess.
         n_evaluations : int
         """
-        least, feasible = self._counted(numbers)
-        best = within = numbers
-        n_trials, size = 0, step
-        while feasible > goal + _LOSS and n_trials < _MORE * _TRIALS:
+        found = self.counted(numbers)
+        best, least, within, feasible = found.numbers, found.worth, numbers, found.feasible
+        n_trials, size, centre, near = 0, step, best, self
+        while n_trials < _LEAST or (n_trials < _MOST and feasible > least + _LOSS):
             if n_trials % _TRIALS == 0:
-                size = step
+                size, centre, near = step, best, self.near(best, reach)
             trial = best + size * rng.normal(size=numbers.size)
-            value, loss = self._counted(trial)
-            if loss < feasible:
-                within, feasible = trial, loss
-            size *= 1.5 if value < least else 0.9
-            if value < least:
-                best, least = trial, value
+            found = near.counted(trial, reach - float(np.linalg.norm(trial - centre)))
+            if found.feasible < feasible:
+                within, feasible = trial, found.feasible
+            size *= 1.5 if found.worth < least else 0.9
+            if found.worth < least:
+                best, least = found.numbers, found.worth
             n_trials += 1
         return within, n_trials + 1
 
-    def _counted(self, numbers: np.ndarray) -> tuple[float, float]:
-        """The least counted loss with the price of the excess, and the least one without an excess, or infinity."""
-        _, losses, excesses = self.sums.at_cuts(self.distances(numbers))
-        return float((losses + _PRICE * excesses).min()), float(losses[excesses <= 0].min(initial=np.inf))
+    def counted(self, numbers: np.ndarray, most: float = np.inf) -> Counted:
+        """Count the decisions for all thresholds that change the last number by ``most`` at most."""
+        cuts, losses, excesses = self.sums.at_cuts(self.distances(numbers))
+        shifts = cuts / self.shift
+        worth = np.where(np.abs(shifts) <= most, losses + _PRICE * excesses, np.inf)
+        best = int(np.argmin(worth))
+        moved = np.append(numbers[:-1], numbers[-1] + shifts[best])
+        return Counted(moved, float(worth[best]), float(worth[excesses <= 0].min(initial=np.inf)))
 
 
 def _alike(keys: np.ndarray) -> tuple[np.ndarray, list[slice]]:

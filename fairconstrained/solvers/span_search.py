@@ -12,7 +12,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._options import Count
-from fairconstrained.solvers._smoothed_sums import CellSums, SmoothedSums
+from fairconstrained.solvers._smoothed_sums import CellSums
 from fairconstrained.solvers._span_rows import LEAST_MULTIPLE, PRICES, End, SpanRows
 from fairconstrained.solvers._unconstrained import unconstrained
 from fairconstrained.views import Exact, FullBatch
@@ -24,8 +24,8 @@ _MULTIPLES = LEAST_MULTIPLE * 2.0 ** np.arange(9)
 #: Widths of smooth decisions in deviations of the scores, one after the other; and the last one, which is this times
 #: n^(-1/5) for n rows, the rate of Horowitz's estimator: sharper ones would follow the luck of single rows.
 _WIDTHS, _SHARP = (0.6, 0.3, 0.15), 0.75
-#: Searches that are finished.
-_FINISHED = 2
+#: Searches by smooth decisions that are finished, and rows at most that are swept.
+_FINISHED, _SWEPT_ROWS = 2, 3000
 #: Standard deviation of the first random steps by which each of them is finished, and how far these may lead.
 _STEP, _REACH = 0.02, 0.1
 #: Parameters up to which a model is moved in all directions.
@@ -48,9 +48,12 @@ class SpanSearch(Solver):
     positive to the degree :math:`\sigma(s_i / h)`. For one width h after the other, a few sequential quadratic programs
     minimise the errors that this makes within the bounds that it leads to; the last width falls like
     :math:`n^{-1/5}` with the number of rows. This begins at :math:`w_0` with a wide and with a narrow h, and in the
-    directions of the slopes alone, as several bounds together are kept on ridges between which no search goes. The
-    two best ends are then made exact: where counts of whole rows miss what the smooth ones promise, random steps lead
-    to where they do not. At last the threshold is chosen that makes the fewest errors of all within the bounds.
+    directions of the slopes alone, as several bounds together are kept on ridges between which no search goes.
+
+    Decisions are then counted, for all thresholds at once by sorting. A sweep over the steps along the two steepest
+    directions is exact for one of them: for a head of two groups it finds the best mixture of a score with the
+    probability of the group, and its threshold. From there, and from the two best ends of the smooth searches, random
+    steps go on. At last the threshold is chosen that makes the fewest errors of all within the bounds.
 
     Clipped rates and bounds on the order of scores are counted throughout: the steps along the directions of the
     slopes are found by scans, by the method of Nelder and Mead and, of several directions, by random steps, with all
@@ -144,36 +147,24 @@ class SpanSearch(Solver):
     ) -> tuple[End, int]:
         """The best end, from the numbers for another bound where they are known; with the sweeps."""
         if sums is not None:
-            part = sums.thinned(self.search_rows) if sums.order.size > self.search_rows else sums
-            return self._smoothed(span, span.smoothed(sums), span.smoothed(part), known, rng)
+            return self._smoothed(span, sums, known, rng)
         rows, begin = span.terms.data, span
         if rows.n_samples > self.search_rows and span.terms.works_on_other_rows:
             begin = span.on(rows.thinned(rng, self.search_rows))
         return self._counted(span, begin, None if known is None else known[:-1], rng)
 
-    @staticmethod
     def _smoothed(
-        span: SpanRows,
-        whole: SmoothedSums,
-        begin: SmoothedSums,
-        known: np.ndarray | None,
-        rng: np.random.Generator,
+        self, span: SpanRows, sums: CellSums, known: np.ndarray | None, rng: np.random.Generator
     ) -> tuple[End, int]:
-        """The end of searches by smooth decisions, which become sharper and are exact at last; with the sweeps.
-
-        With a part of all rows to begin with.
-        """
-        numbers, sharp = np.zeros(span.n_directions + 1), span.deviation * _SHARP * whole.scores.size**-0.2
-        begin = begin.near(numbers, np.inf)
+        """The best end of searches by smooth decisions, which become sharper, and of a sweep; with the evaluations."""
+        whole, zeros = span.smoothed(sums), np.zeros(span.n_directions + 1)
+        begin = span.smoothed(sums.thinned(self.search_rows)).near(zeros, np.inf)
+        sharp = span.deviation * _SHARP * sums.order.size**-0.2
         if known is None:
-            ways = [
-                (numbers, begin, _WIDTHS),
-                (numbers, begin, _WIDTHS[-1:]),
-                (numbers, span.steep(begin), _WIDTHS[1:]),
-            ]
+            ways = [(zeros, begin, _WIDTHS), (zeros, begin, _WIDTHS[-1:]), (zeros, span.steep(begin), _WIDTHS[1:])]
         else:
-            ways = [(known, begin, _WIDTHS[-1:]), (numbers, begin, _WIDTHS[-1:])]
-        found, n_sweeps, ends = [], 0, []
+            ways = [(known, begin, _WIDTHS[-1:]), (zeros, begin, _WIDTHS[-1:])]
+        found, ends, n_sweeps = [], [], 0
         for numbers, smoothed, widths in ways:
             for width in widths:
                 numbers, _, n_more = smoothed.minimised(numbers, span.deviation * width)
@@ -181,11 +172,15 @@ class SpanSearch(Solver):
             numbers, worth, n_more = begin.minimised(numbers, sharp)
             n_sweeps += n_more
             found.append((worth, numbers))
+        starts = [span.swept(span.smoothed(sums.thinned(_SWEPT_ROWS)))]
         for _, numbers in sorted(found, key=lambda each: each[0])[:_FINISHED]:
-            numbers, worth, n_more = whole.near(numbers, np.inf).minimised(numbers, sharp)
-            numbers, n_trials = whole.near(numbers, _REACH).polished(numbers, worth, _STEP, rng)
+            numbers, _, n_more = whole.near(numbers, np.inf).minimised(numbers, sharp)
+            starts.append(numbers)
+            n_sweeps += n_more
+        for numbers in starts:
+            numbers, n_more = whole.polished(numbers, _STEP, _REACH, rng)
             ends.append(span.finished_by(whole, numbers))
-            n_sweeps += n_more + n_trials
+            n_sweeps += n_more
         return min(ends, key=lambda end: (end.excess, end.worth)), n_sweeps
 
     def _counted(
