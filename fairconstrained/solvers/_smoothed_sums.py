@@ -27,9 +27,8 @@ _ALIKE = 1e-8
 _APART, _ROUNDING = 1e-10, 1e-12
 #: Components at most of a minimisation, those nearest to be exceeded; and the loss that an excess of one costs.
 _MOST_BOUNDS, _PRICE = 60, 5.0
-#: Random steps after which they begin anew with long ones; how many are tried at least, and at most where they are
-#: still missing the bounds or this loss.
-_TRIALS, _LEAST, _MOST, _LOSS = 30, 60, 120, 0.001
+#: Random steps after which they begin anew with long ones, how often, and the loss from which on none is needed.
+_TRIALS, _MORE, _LOSS = 30, 4, 0.001
 #: Iterations of a minimisation, and the change of the error at which it ends.
 _ITERATIONS, _TOLERANCE = 40, 1e-6
 
@@ -309,16 +308,18 @@ class SmoothedSums:
         return end, float(loss + _PRICE * max([0.0, *components])), n_evaluations
 
     def polished(
-        self, numbers: np.ndarray, step: float, reach: float, rng: np.random.Generator
+        self, numbers: np.ndarray, goal: float, step: float, reach: float, rng: np.random.Generator
     ) -> tuple[np.ndarray, int]:
-        """Go to fewer errors within the bounds by random steps, each with the threshold that suits it best.
+        """Go on by random steps, each with the threshold that suits it best, while the counted loss misses the goal.
 
-        The steps become longer after a success and shorter after a failure. Rows are sorted whose decisions a change by
-        ``reach`` may turn, and no round of steps leads further.
+        The steps become longer after a success and shorter after a failure. Only rows are sorted whose decisions a
+        change by ``reach`` may turn, and steps lead no further before they begin anew.
 
         Parameters
         ----------
         numbers : ndarray of shape (n_numbers,)
+        goal : float
+            The loss of smooth decisions, or minus infinity for all steps.
         step : float
             Standard deviation of the first steps.
         reach : float
@@ -330,10 +331,11 @@ class SmoothedSums:
             The numbers of the least loss without an excess.
         n_evaluations : int
         """
-        found = self.counted(numbers)
+        near = self.near(numbers, reach)
+        found = near.counted(numbers, reach)
         best, least, within, feasible = found.numbers, found.worth, numbers, found.feasible
-        n_trials, size, centre, near = 0, step, best, self
-        while n_trials < _LEAST or (n_trials < _MOST and feasible > least + _LOSS):
+        n_trials, size, centre = 0, step, numbers
+        while feasible > goal + _LOSS and n_trials < _MORE * _TRIALS:
             if n_trials % _TRIALS == 0:
                 size, centre, near = step, best, self.near(best, reach)
             trial = best + size * rng.normal(size=numbers.size)

@@ -23,9 +23,8 @@ __all__ = ["LEAST_MULTIPLE", "PRICES", "End", "SpanRows"]
 
 #: Steps along a direction that are tried at first, in standard deviations of the scores.
 _STEPS = 0.02 * 2.0 ** np.arange(8)
-#: Steps along a direction that are swept with all thresholds, in standard deviations of the scores, and the steepest
-#: directions in which they are; the sweep is exact for one, and of many it finds no more than the smooth decisions.
-_SWEPT, _MOST_SWEPT = np.linspace(-1.5, 1.5, 41), 2
+#: Steps along a direction that are swept with all thresholds, in standard deviations of the scores, and directions.
+_SWEPT, _MOST_SWEPT = np.linspace(-1.5, 1.5, 21), 2
 #: Error rates that count as much as an excess of one, in turn. With the first, the search stays near thresholds that
 #: classify well; with the last, no excess pays, as the error falls by less than a group's share per unit of its rates.
 PRICES = (0.25, 0.5, 1.0, 2.0)
@@ -196,24 +195,13 @@ class SpanRows:
         best, excess = self.counts.first_within(scores, cuts, np.argsort(worth, kind="stable"))
         return End(self.params_at(steps, cuts[best] - self.terms.threshold), float(worth[best]), excess)
 
-    def steep(self, smoothed: SmoothedSums) -> SmoothedSums:
-        """Return the same in the steepest directions alone; numbers of others change nothing."""
-        counts = np.ones(self.n_directions + 1)
-        counts[self.n_steep : -1] = 0.0
-
-        def penalty(numbers: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = smoothed.penalty(counts * numbers)
-            return value, counts * gradient
-
-        return replace(smoothed, moves=counts * smoothed.moves, penalty=penalty)
-
-    def swept(self, smoothed: SmoothedSums) -> np.ndarray:
-        """Numbers of a sweep by counts: over the steps along the steepest directions, one after the other."""
-        numbers = np.zeros(self.n_directions + 1)
-        for unit in np.eye(numbers.size)[: min(self.n_steep, _MOST_SWEPT)]:
+    def swept(self, smoothed: SmoothedSums) -> tuple[np.ndarray, int]:
+        """Numbers of a sweep by counts over the steps along the steepest directions in turn; with the evaluations."""
+        numbers, n_swept = np.zeros(self.n_directions + 1), min(self.n_steep, _MOST_SWEPT)
+        for unit in np.eye(numbers.size)[:n_swept]:
             tried = [smoothed.counted(numbers + step * unit) for step in _SWEPT]
             numbers = min(tried, key=lambda found: found.worth).numbers
-        return numbers
+        return numbers, n_swept * _SWEPT.size
 
     def finished_by(self, smoothed: SmoothedSums, numbers: np.ndarray) -> End:
         """Choose the best threshold, as `finished` does, from the sums of cells."""

@@ -234,7 +234,7 @@ def test_sums_of_a_part_of_the_rows(cells):
     thinned = sums.thinned(300)
     assert 290 <= thinned.order.size <= 310
     assert thinned.by_cell(thinned.weights) == pytest.approx(sums.by_cell(sums.weights))
-    whole = SmoothedSums(sums, scores[sums.order], np.ones((900, 1)), free)
+    whole = SmoothedSums(sums, scores[sums.order], np.ones((900, 1)), 1.0, free)
     near = whole.near(np.zeros(1), 0.2)
     assert 0 < near.scores.size < 400
     moved = np.array([0.15])  # no decision of another row changes
@@ -245,7 +245,7 @@ def test_sums_of_a_part_of_the_rows(cells):
 def test_gradients_of_smooth_decisions(cells):
     problem, scores, sums = cells
     moves = np.column_stack([problem.data.X[:, :2], np.ones(900)])[sums.order]
-    smoothed = SmoothedSums(sums, scores[sums.order], moves, lambda b: (b @ b / 20, b / 10))
+    smoothed = SmoothedSums(sums, scores[sums.order], moves, 1.0, lambda b: (b @ b / 20, b / 10))
     numbers = np.array([0.3, -0.2, 0.1])
     _, gradients = smoothed.at(numbers, 0.5)
     steps = 1e-6 * np.eye(3)
@@ -261,7 +261,7 @@ def test_gradients_of_smooth_decisions(cells):
 def test_smooth_decisions_keep_the_bounds_and_lose_no_more_than_they_have_to(cells):
     problem, scores, sums = cells
     moves = np.column_stack([problem.data.X[:, :2], np.ones(900)])[sums.order]
-    smoothed = SmoothedSums(sums, scores[sums.order], moves, free)
+    smoothed = SmoothedSums(sums, scores[sums.order], moves, 1.0, free)
     numbers, worth, n_evaluations = smoothed.minimised(np.zeros(3), 0.2)
     loss, *components = smoothed.at(numbers, 0.2)[0]
     assert max(components) <= 1e-6
@@ -269,6 +269,49 @@ def test_smooth_decisions_keep_the_bounds_and_lose_no_more_than_they_have_to(cel
     assert 1 < n_evaluations < 100
     grid = [smoothed.at(np.array(point), 0.2)[0] for point in product(np.linspace(-2, 2, 9), repeat=3)]
     assert loss <= min(value for value, *others in grid if max(others) <= 0) + 1e-6
+
+
+@pytest.mark.parametrize("reach", [0.05, 0.3])
+def test_random_steps_count_what_all_rows_count(cells, reach):
+    """They sort the rows near the threshold alone, and lead no further than the decisions of these."""
+    problem, scores, sums = cells
+    moves = np.column_stack([problem.data.X[:, :2], np.full(900, 0.5)])[sums.order]
+    smoothed = SmoothedSums(sums, scores[sums.order], moves, 0.5, free)
+    start = smoothed.minimised(np.zeros(3), 0.2)[0]
+    near = smoothed.near(start, reach)
+    assert near.scores.size < smoothed.scores.size
+    for seed in range(20):
+        step = reach / 2 * np.random.default_rng(seed).normal(size=3)
+        left = reach - np.linalg.norm(step)
+        found = near.counted(start + step, left)
+        assert np.isfinite(found.worth) == (left > 0)
+        if left > 0:
+            positive = (smoothed.distances(found.numbers) > 0) * sums.weights
+            loss, *components = sums.at(sums.by_cell(positive))[0]
+            assert found.worth == pytest.approx(loss + 5 * max([0.0, *components]))
+    better, _ = smoothed.polished(start, -np.inf, 0.02, reach, np.random.default_rng(0))
+    assert smoothed.counted(better).feasible <= smoothed.counted(start).feasible
+
+
+def test_of_few_numbers_an_exact_search_finds_the_fewest_errors():
+    """A score and the probability of a group: no mixture and threshold of a dense sweep makes fewer errors."""
+    missed = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        groups = rng.integers(0, 2, 500)
+        X = rng.normal(size=(500, 2)) + groups[:, None] * [0.8, 1.0]
+        y = (X[:, 0] + rng.normal(size=500) > 0.3).astype(int)
+        model = fitted((X, y, groups), constraint="demographic_parity", solver_options={"exact": True})
+        assert max(model.constraint_values_.values()) <= 0.05
+        fewest = 500
+        for angle in np.linspace(0, 2 * np.pi, 2000, endpoint=False):
+            order = np.argsort(-X @ [np.cos(angle), np.sin(angle)])
+            rates = [np.cumsum(groups[order] == group) / (groups == group).sum() for group in (0, 1)]
+            errors = y.sum() + np.cumsum(1 - 2 * y[order])
+            fewest = min(fewest, errors[np.abs(rates[0] - rates[1]) <= 0.05].min(initial=500))
+        missed.append((model.predict(X) != y).sum() - fewest)
+    assert max(missed) <= 1
+    assert np.mean(missed) <= 0.2
 
 
 def test_the_same_rows_give_the_same_model(rows):
