@@ -12,7 +12,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._options import Count
-from fairconstrained.solvers._smoothed_sums import CellSums
+from fairconstrained.solvers._smoothed_sums import CellSums, SmoothedSums
 from fairconstrained.solvers._span_rows import LEAST_MULTIPLE, PRICES, End, SpanRows
 from fairconstrained.solvers._unconstrained import unconstrained
 from fairconstrained.views import Exact, FullBatch
@@ -24,8 +24,9 @@ _MULTIPLES = LEAST_MULTIPLE * 2.0 ** np.arange(9)
 #: Widths of smooth decisions in deviations of the scores, one after the other; and the last one, which is this times
 #: n^(-1/5) for n rows, the rate of Horowitz's estimator: sharper ones would follow the luck of single rows.
 _WIDTHS, _SHARP = (0.6, 0.3, 0.15), 0.75
-#: Ends of smooth decisions that are finished, and rows at most that are swept.
-_FINISHED, _SWEPT_ROWS = 2, 3000
+#: Ends of smooth decisions that are finished, the errors more than theirs from which on the sweep is finished too, and
+#: rows at most that are swept.
+_FINISHED, _MISSED, _SWEPT_ROWS = 2, 0.005, 3000
 #: Standard deviation of the first random steps by which each of them is finished, and how far these may lead.
 _STEP, _REACH = 0.02, 0.1
 #: Parameters up to which a model is moved in all directions.
@@ -49,12 +50,13 @@ class SpanSearch(Solver):
     minimise the errors that this makes within the bounds that it leads to; the last width falls like
     :math:`n^{-1/5}` with the number of rows. This begins at :math:`w_0` with a wide and with a narrow h, and where a
     sweep by counts ends, over the steps along the two steepest directions, with all thresholds at once by sorting.
-    Where counts of whole rows miss what the two best ends promise, random steps lead to where they do not. At last the
-    threshold is chosen that makes the fewest errors of all within the bounds.
+    Where counts of whole rows miss what the two best ends promise, random steps lead to where they do not, and if they
+    fail, others begin at the end of the sweep. At last the threshold is chosen that makes the fewest errors of all
+    within the bounds.
 
-    With ``exact=True`` the sweep is an end too, and from every end random steps go on, counted with all thresholds. For
-    few numbers, such as those of a head, this finds the fewest errors that there are on the training rows. It gains
-    nothing on new rows: where gaps are equal there, errors are as many.
+    With ``exact=True`` random steps go on from all three, each counted with all thresholds. For few numbers, such as
+    those of a head, this finds the fewest errors that there are on the training rows. It gains nothing on new rows:
+    where the gaps are equal there, errors are as many.
 
     Clipped rates and bounds on the order of scores are counted throughout: the steps along the directions of the
     slopes are found by scans, by the method of Nelder and Mead and, of several directions, by random steps, with all
@@ -172,17 +174,24 @@ class SpanSearch(Solver):
                 numbers, worth, n_more = begin.minimised(numbers, span.deviation * width)
                 n_sweeps += n_more
             found.append((numbers, worth))
-        starts = [(swept, -np.inf)] if self.exact else []
+        ends, goal = [], np.inf
         for numbers, _ in sorted(found, key=lambda each: each[1])[:_FINISHED]:
-            numbers, worth, n_more = whole.near(numbers, np.inf).minimised(numbers, span.deviation * sharp)
-            starts.append((numbers, -np.inf if self.exact else worth))
-            n_sweeps += n_more
-        ends = []
-        for numbers, goal in starts:
-            numbers, n_more = whole.polished(numbers, goal, _STEP, _REACH, rng)
-            ends.append(span.finished_by(whole, numbers))
-            n_sweeps += n_more
+            numbers, goal, n_more = whole.near(numbers, np.inf).minimised(numbers, span.deviation * sharp)
+            end, n_trials = self._finished(span, whole, numbers, goal, rng)
+            ends.append(end)
+            n_sweeps += n_more + n_trials
+        if self.exact or min((end.worth for end in ends if end.excess <= 0), default=np.inf) > goal + _MISSED:
+            end, n_trials = self._finished(span, whole, swept, goal, rng)
+            ends.append(end)
+            n_sweeps += n_trials
         return min(ends, key=lambda end: (end.excess, end.worth)), n_sweeps
+
+    def _finished(
+        self, span: SpanRows, whole: SmoothedSums, numbers: np.ndarray, goal: float, rng: np.random.Generator
+    ) -> tuple[End, int]:
+        """The end of random steps from some numbers, which go on until counts of whole rows reach the goal."""
+        numbers, n_trials = whole.polished(numbers, -np.inf if self.exact else goal, _STEP, _REACH, rng)
+        return span.finished_by(whole, numbers), n_trials
 
     def _counted(
         self, span: SpanRows, begin: SpanRows, known: np.ndarray | None, rng: np.random.Generator
