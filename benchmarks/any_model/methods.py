@@ -23,7 +23,8 @@ UNCONSTRAINED = float("inf")
 #: Share of the training rows that boosted trees with validation rows, and OxonFair, keep apart for their bounds.
 VALIDATION_SHARE = 0.3
 #: Folds of heads, and of those on fewer training rows than `FEW_ROWS`, where models of four fifths of them are too
-#: unlike the model of all; the bounds of linear heads are then about their estimates for new rows.
+#: unlike the model of all; the bounds of linear heads are then about their estimates for new rows. With more rows, new
+#: ones get the mean score of the models of all folds.
 FOLDS, FOLDS_OF_FEW, FEW_ROWS = 5, 20, 20_000
 #: Weights of the group's log-odds that two regressions are searched over.
 WEIGHTS = np.linspace(-3, 3, 241)
@@ -132,8 +133,9 @@ def head_network(setting: Setting) -> Iterator[Outcome]:
 def _head(setting: Setting, own: Any, use_groups: bool = False, warm_start: bool = True) -> Iterator[Outcome]:
     from fairconstrained.heads import FairHeadClassifier
 
-    folds = FOLDS_OF_FEW if _has_few_rows(setting) else FOLDS
-    model = FairHeadClassifier(Trees(), head=own, use_groups=use_groups, cv=folds, random_state=setting.seed)
+    few = _has_few_rows(setting)
+    params = {"cv": FOLDS_OF_FEW if few else FOLDS, "ensemble": not few, "random_state": setting.seed}
+    model = FairHeadClassifier(Trees(), head=own, use_groups=use_groups, **params)
     return _path(setting, model, setting.split, warm_start, _cross_fitted_answers(model, setting))
 
 

@@ -1,0 +1,108 @@
+"""Errors of heads by smooth decisions, by counts to the end (``exact=True``), and of an exhaustive sweep.
+
+``python -m benchmarks.exact_heads [--quick]`` fits heads of fewest errors on cross-fitted LightGBM, on 4,000 rows of
+every data set, so that their features are a score, the group's probability, and the product of the two. The sweep tries
+2,000 mixtures of the first two, each with all thresholds: what it finds is the optimum over mixtures and thresholds,
+up to the grid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from functools import partial
+from itertools import product
+
+import lightgbm as lgb
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+
+from benchmarks._common import DOCS, save, set_threads, timed
+from benchmarks.any_model.data import CASES, as_codes, load_split
+from benchmarks.manifest import recorded
+from fairconstrained import ConvergenceWarning, PartialParityClassifier
+from fairconstrained.heads import CrossFittedScores
+from fairconstrained.metrics import equal_opportunity_gap, independence_gap
+
+#: Rows that a head is fitted on, and mixtures of the sweep.
+ROWS, MIXTURES = 4000, 2000
+DATA = ("adult", "bank", "compas", "law_school", "credit")
+METRICS = {"demographic_parity": independence_gap, "equal_opportunity": equal_opportunity_gap}
+KAPPAS = (0.02, 0.05, 0.1)
+HEADS = {"head": {}, "head, exact": {"exact": True}}
+
+
+def swept(features: np.ndarray, y: np.ndarray, groups: np.ndarray, constraint: str, kappa: float) -> int:
+    """The fewest errors of all mixtures of the first two features and thresholds whose gap is within ``kappa``."""
+    fewest = y.size
+    counted = y == 1 if constraint == "equal_opportunity" else np.ones(y.size, dtype=bool)
+    for angle in np.linspace(0, 2 * np.pi, MIXTURES, endpoint=False):
+        order = np.argsort(-features[:, :2] @ [np.cos(angle), np.sin(angle)])
+        rates = [np.append(0, np.cumsum(rows[order])) / rows.sum() for rows in _cells(groups, counted)]
+        errors = y.sum() + np.append(0, np.cumsum(1 - 2 * y[order]))
+        within = np.max(rates, axis=0) - np.min(rates, axis=0) <= kappa + 1e-12
+        fewest = min(fewest, int(errors[within].min()))
+    return fewest
+
+
+def _cells(groups: np.ndarray, counted: np.ndarray) -> list[np.ndarray]:
+    """Rows of every group whose decisions count."""
+    return [(groups == group) & counted for group in np.unique(groups)]
+
+
+def table(data: str, seed: int, n_rows: int, kappas: tuple[float, ...] = KAPPAS) -> pd.DataFrame:
+    """A line for every bound and way: errors of 10,000 rows in training and of new ones, the new gap, and seconds."""
+    train, test = load_split(data, seed)
+    cells = np.char.add(train.groups.astype(str), train.y.astype(str))
+    rows, _ = train_test_split(np.arange(train.y.size), train_size=n_rows, stratify=cells, random_state=seed)
+    train = train.take(rows)
+    trees = lgb.LGBMClassifier(n_estimators=100, learning_rate=0.05, n_jobs=1, random_state=0, verbose=-1)
+    scores = CrossFittedScores(trees, random_state=0)
+    features = scores.fit_transform(as_codes(train.X), train.y, sensitive_features=train.groups)
+    new = scores.transform(as_codes(test.X))
+    lines = []
+    for constraint, kappa in product(METRICS, kappas):
+        cell = {"data": CASES[data].title, "seed": seed, "constraint": constraint, "kappa": kappa}
+        fewest, seconds = timed(partial(swept, features, train.y, train.groups, constraint, kappa))
+        lines.append(cell | {"method": "sweep", "training errors": 1e4 * fewest / n_rows, "seconds": seconds})
+        for method, options in HEADS.items():
+            head = PartialParityClassifier(kappa, constraint=constraint, objective="zero_one", random_state=0)
+            head.set_params(solver="span_search", solver_options=options, new_row_folds=None)
+            head._on_scores = True
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                _, seconds = timed(partial(head.fit, features, train.y, sensitive_features=train.groups))
+            decisions = head.predict(new)
+            measured = {
+                "training errors": 1e4 * np.mean(head.predict(features) != train.y),
+                "new errors": 1e4 * np.mean(decisions != test.y),
+                "new gap": METRICS[constraint](test.y, decisions, sensitive_features=test.groups),
+                "seconds": seconds,
+            }
+            lines.append(cell | {"method": method} | measured)
+    return pd.DataFrame(lines)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, write the CSV and print means over splits and bounds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one small generated data set, to see that it runs")
+    options = parser.parse_args(arguments)
+    set_threads(1)
+    tasks = [("generated", 0, 1000)] if options.quick else [(data, seed, ROWS) for data in DATA for seed in range(10)]
+    found = pd.concat([table(*task, kappas=KAPPAS[:1] if options.quick else KAPPAS) for task in tasks])
+    save(found, f"exact_heads{'_quick' if options.quick else ''}")
+    keys = ["data", "constraint", "method"]
+    shown = (
+        found.groupby(keys, sort=False)[["training errors", "new errors", "new gap", "seconds"]].mean().reset_index()
+    )
+    print(shown.to_string(float_format=lambda value: f"{value:.4g}"))
+    if not options.quick:
+        digits = {"training errors": 1, "new errors": 1, "new gap": 4, "seconds": 3}
+        with recorded("exact_heads"):
+            shown.round(digits).to_csv(DOCS / "benchmarks" / "exact_heads.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()
