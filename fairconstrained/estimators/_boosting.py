@@ -149,7 +149,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     ----------
     booster_ : lightgbm.Booster or None
         The trees. ``booster_.predict(X, raw_score=True)`` are the scores (of a regressor: the standardised predictions)
-        without any further constant, where X has the codes of categories. None if the scores are constant.
+        without any further constant, where X has the codes of categories. Its features have the names of X, with "_"
+        for characters that LightGBM does not take. None if the scores are constant.
     n_trees_ : int
         Number of trees.
     multipliers_ : dict or None
@@ -217,7 +218,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         params = self._tree_params(data.n_features)
         # Said here, as LightGBM may bring an OpenMP of its own, which no limit of other libraries holds for.
         n_threads = self.n_jobs or max(1, min(data.n_samples // _ROWS_PER_THREAD, cpu_count()))
-        return BoostedTrees(params | {"num_threads": n_threads}, tuple(self._codes.categories), data.n_features)
+        names = tuple(getattr(self, "feature_names_in_", ()))
+        return BoostedTrees(params | {"num_threads": n_threads}, tuple(self._codes.categories), data.n_features, names)
 
     def _tree_params(self, n_features: int) -> dict[str, Any]:
         """Parameters of LightGBM; raises ValueError for those that are not for ``lgbm_params``."""

@@ -22,6 +22,8 @@ __all__ = ["BoostedTrees", "Ensemble", "Growth", "lightgbm"]
 
 #: Lines of LightGBM's text format whose numbers are in units of the scores.
 _IN_SCORES = re.compile(r"^(leaf_value|internal_value)=(.*)$", re.MULTILINE)
+#: Characters that LightGBM refuses in names of features, or replaces with a warning.
+_REFUSED_IN_NAMES = re.compile(r"[\s\",:\[\]{}]+")
 _TREES = re.compile(r"^Tree=\d+$.*?(?=^Tree=\d+$|^end of trees$)", re.MULTILINE | re.DOTALL)
 
 
@@ -121,6 +123,12 @@ def _scaled(tree: str, factor: float, constant: float) -> str:
     return _IN_SCORES.sub(line, tree)
 
 
+def _names(names: Sequence[str]) -> list[str] | str:
+    """Names as LightGBM takes them; it numbers the features where there are none that differ."""
+    taken = [_REFUSED_IN_NAMES.sub("_", name) for name in names]
+    return taken if taken and len(set(taken)) == len(taken) else "auto"
+
+
 class Growth:
     """Trees that grow, and the scores of the rows that they are grown on and of others.
 
@@ -159,6 +167,7 @@ class Growth:
         rows = lgb.Dataset(
             _as_taken(data.X),
             data.y.numpy(),
+            feature_name=_names(model.names),
             categorical_feature=columns,
             params=options,
             init_score=begin.scores(data.X),
@@ -215,11 +224,15 @@ class BoostedTrees(Model):
         Parameters of LightGBM.
     categorical : sequence of int
         Numbers of the columns that hold codes of categories.
+    n_features : int
+    names : sequence of str
+        Names of the features, if they have any.
     """
 
     params: Mapping[str, Any] = field(default_factory=dict)
     categorical: Sequence[int] = ()
     n_features: int = 0
+    names: Sequence[str] = ()
     #: Scores of rows that are known from growing the trees, as to compute them again would take as long as a fit.
     _known: list[tuple[Ensemble, FairData, np.ndarray]] = field(default_factory=list)
 

@@ -153,6 +153,21 @@ def test_the_booster_has_the_scores(rows, fair):
     np.testing.assert_allclose(fair.feature_importances_, gains / gains.sum())
 
 
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (["age", "hours per week", "a[1]", "b:c"], ["age", "hours_per_week", "a_1_", "b_c"]),
+        (["a b", "a_b", "c", "d"], ["Column_0", "Column_1", "Column_2", "Column_3"]),  # no longer different
+    ],
+)
+def test_the_booster_has_the_names_of_the_features(rows, columns, expected):
+    X, y, groups = rows
+    model = fitted((pd.DataFrame(X, columns=columns), y, groups), 0.1)
+    assert model.booster_.feature_name() == expected
+    assert fitted(rows, 0.1).booster_.feature_name() == [f"Column_{place}" for place in range(4)]
+    np.testing.assert_array_equal(model.predict(pd.DataFrame(X, columns=columns)), fitted(rows, 0.1).predict(X))
+
+
 def table(rows, seed=0):
     """Rows with a column of categories and with missing values."""
     X, y, groups = rows
