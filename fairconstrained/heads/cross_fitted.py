@@ -270,6 +270,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if self.use_groups or self.group_estimator is None or not self.groups_.compares:
             return None
         if isinstance(self.group_estimator, list):
+            if isinstance(X, Table):
+                raise ValueError("group_estimator=[...] takes columns of rows in memory. Pass 'auto' or None.")
             return self._group_model_of(self.group_estimator)
         if not isinstance(self.group_estimator, str):
             return self.group_estimator
@@ -279,6 +281,11 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         # A copy of an estimator under a bound would lack the groups of its own bound.
         if classifies(base) and hasattr(base, "get_params") and not isinstance(last_step(base), BaseFairEstimator):
             return base
+        if getattr(X, "ndim", 2) > 2:
+            raise ValueError(
+                f"group_estimator='auto' is HistGradientBoostingClassifier here, but X has {X.ndim} dimensions. Pass a "
+                "classifier that takes such rows, group_estimator=None, or use_groups=True."
+            )
         return self._boosted(base.steps[:-1] if isinstance(base, Pipeline) else [])
 
     def _group_model_of(self, columns: list[Any]) -> Pipeline:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+import torch
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.frozen import FrozenEstimator
@@ -15,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairconstrained import FairHeadClassifier, PartialParityClassifier, fairness_path
+from fairconstrained import FairHeadClassifier, LossParityClassifier, PartialParityClassifier, fairness_path
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.heads import CrossFittedScores
 
@@ -52,6 +53,17 @@ def test_groups_of_rows_are_not_kept():
     scores = CrossFittedScores(LogisticRegression(), cv=3, random_state=0).fit(X, Y, sensitive_features=GROUPS)
     assert scores.groups_.columns.size == 0
     assert scores.groups_.labels == (0, 1)
+
+
+def test_groups_of_pictures_need_a_classifier_that_takes_them():
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 1))
+    network = LossParityClassifier(None, module=module, max_epochs=2, random_state=0)
+    pictures = X[:, :4].reshape(-1, 2, 2)
+    scores = CrossFittedScores(network, cv=2)
+    with pytest.raises(ValueError, match=r"X has 3 dimensions. Pass a classifier that takes such rows"):
+        scores.fit(pictures, Y, sensitive_features=GROUPS)
+    scores.set_params(group_estimator=None).fit(pictures, Y, sensitive_features=GROUPS)
+    assert scores.transform(pictures).shape == (300, 1)
 
 
 @pytest.fixture(scope="module")

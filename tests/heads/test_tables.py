@@ -104,6 +104,12 @@ def test_predictions_of_a_regressor_on_a_table():
     np.testing.assert_array_equal(model.predict(table(NEW, None)), whole.predict(X[NEW]))
 
 
+def test_columns_for_the_groups_need_rows_in_memory():
+    base = clone(BASES["a pipeline"]).fit(FRAME[SEEN], Y[SEEN])
+    with pytest.raises(ValueError, match=r"rows in memory. Pass 'auto' or None"):
+        head(base, group_estimator=["a"]).fit(table(NEW), Y[NEW], sensitive_features=GROUPS[NEW])
+
+
 def test_models_that_need_arrays_for_their_fit_say_how_to_go_on():
     with pytest.raises(TypeError, match=r"FairHeadClassifier\(model, cv='prefit'\)"):
         FairHeadClassifier(LogisticRegression()).fit(table(NEW), Y[NEW], sensitive_features=GROUPS[NEW])
