@@ -23,8 +23,7 @@ UNCONSTRAINED = float("inf")
 #: Share of the training rows that boosted trees with validation rows, and OxonFair, keep apart for their bounds.
 VALIDATION_SHARE = 0.3
 #: Folds of heads, and of those on fewer training rows than `FEW_ROWS`, where models of four fifths of them are too
-#: unlike the model of all; the bounds of linear heads are then about their estimates for new rows. With more rows, new
-#: ones get the mean score of the models of all folds.
+#: unlike the model of all; the bounds of linear heads are then about their estimates for new rows.
 FOLDS, FOLDS_OF_FEW, FEW_ROWS = 5, 20, 20_000
 #: Weights of the group's log-odds that two regressions are searched over.
 WEIGHTS = np.linspace(-3, 3, 241)
@@ -106,6 +105,16 @@ def head_groups(setting: Setting) -> Iterator[Outcome]:
     return _head(setting, _linear(setting, **_errors(setting.entry)), use_groups=True)
 
 
+def head_ensemble(setting: Setting) -> Iterator[Outcome]:
+    """The same as `head`, but new rows get the mean score of the models of all folds."""
+    return _head(setting, _linear(setting, **_errors(setting.entry)), ensemble=True)
+
+
+def head_groups_ensemble(setting: Setting) -> Iterator[Outcome]:
+    """The same as `head_groups`, but new rows get the mean score of the models of all folds."""
+    return _head(setting, _linear(setting, **_errors(setting.entry)), use_groups=True, ensemble=True)
+
+
 def head_logistic(setting: Setting) -> Iterator[Outcome]:
     """A head of least log loss for rates of decisions."""
     return _head(setting, _linear(setting))
@@ -130,12 +139,14 @@ def head_network(setting: Setting) -> Iterator[Outcome]:
     return _head(setting, LossParityClassifier(new_row_folds=None, random_state=setting.seed), warm_start=False)
 
 
-def _head(setting: Setting, own: Any, use_groups: bool = False, warm_start: bool = True) -> Iterator[Outcome]:
+def _head(
+    setting: Setting, own: Any, use_groups: bool = False, warm_start: bool = True, ensemble: bool = False
+) -> Iterator[Outcome]:
     from fairconstrained.heads import FairHeadClassifier
 
-    few = _has_few_rows(setting)
-    params = {"cv": FOLDS_OF_FEW if few else FOLDS, "ensemble": not few, "random_state": setting.seed}
-    model = FairHeadClassifier(Trees(), head=own, use_groups=use_groups, **params)
+    folds = FOLDS_OF_FEW if _has_few_rows(setting) else FOLDS
+    options = {"use_groups": use_groups, "cv": folds, "ensemble": ensemble, "random_state": setting.seed}
+    model = FairHeadClassifier(Trees(), head=own, **options)
     return _path(setting, model, setting.split, warm_start, _cross_fitted_answers(model, setting))
 
 
@@ -289,6 +300,8 @@ METHODS: dict[str, Method] = {
     "trees": plain,
     "head": head,
     "head_groups": head_groups,
+    "head_ensemble": head_ensemble,
+    "head_groups_ensemble": head_groups_ensemble,
     "head_logistic": head_logistic,
     "head_network": head_network,
     "boosting": boosting,
@@ -302,6 +315,7 @@ RATES = tuple(name for name, notion in NOTIONS.items() if notion.kind == "rate")
 #: Notions of the methods that are not for all of them.
 ONLY_FOR = {
     "head_groups": RATES,
+    "head_groups_ensemble": RATES,
     "boosting_errors": RATES,
     "head_logistic": RATES,
     "head_network": ("loss_parity",),
