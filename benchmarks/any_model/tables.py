@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
-from benchmarks.any_model.fronts import BOOSTING, WITHOUT_BOUND, cells, compare, points, shares_kept
+from benchmarks.any_model.fronts import (
+    BOOSTING,
+    ENSEMBLE,
+    ENSEMBLE_WITH_GROUPS,
+    WITHOUT_BOUND,
+    cells,
+    compare,
+    points,
+    shares_kept,
+)
 from benchmarks.any_model.targets import targets
 
 #: Methods of other packages that grow boosted trees under a bound, and need no group of new rows.
@@ -17,10 +26,12 @@ def write_tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     tables = {
         "fronts": points(results),
         "compared": compare(results),
+        "ensemble": compare(results, ENSEMBLE, ENSEMBLE_WITH_GROUPS),
         "boosting": compare(results[of_trees], BOOSTING),
         "seconds": seconds(results),
     }
-    tables |= {"wins": wins(tables["compared"]), "kept": kept(cells(tables["fronts"]))}
+    tables |= {"wins": wins(tables["compared"]), "ensemble_wins": wins(tables["ensemble"])}
+    tables |= {"kept": kept(cells(tables["fronts"]))}
     return tables | {"targets": targets(results, tables)}
 
 

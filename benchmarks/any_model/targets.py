@@ -14,6 +14,12 @@ from benchmarks.any_model.peers import PEERS
 
 #: Share of the cells in which a bound has to be kept on new rows.
 SHARE_KEPT = 0.9
+#: Tables of comparisons with a front of ours, and whose front that is.
+FRONTS = {
+    "compared": "the head",
+    "ensemble": "the head on the mean of the folds' models",
+    "boosting": "fair boosting",
+}
 
 
 @dataclass(frozen=True)
@@ -64,10 +70,11 @@ def targets(results: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> pd.Dat
     ----------
     results : DataFrame
     tables : mapping
-        Tables of points ("fronts"), and of comparisons with the head ("compared") and with fair boosting ("boosting").
+        Tables of points ("fronts"), and of comparisons with the fronts of `FRONTS`.
     """
     lines = [_of_aim(aim, results) for aim in AIMS]
-    lines += [*_dominated(tables["compared"], "the head"), *_dominated(tables["boosting"], "fair boosting")]
+    for name, ours in FRONTS.items():
+        lines += _dominated(tables[name], ours)
     lines += [_kept(tables["fronts"])]
     return pd.DataFrame(lines)
 
