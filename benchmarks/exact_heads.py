@@ -1,6 +1,6 @@
 """Errors of heads by smooth decisions, by counts to the end (``exact=True``), and of an exhaustive sweep.
 
-``python -m benchmarks.exact_heads [--quick]`` fits heads of fewest errors on cross-fitted LightGBM, on 4,000 rows of
+``python -m benchmarks.exact_heads [--quick]`` fits heads of fewest errors on cross-fitted LightGBM, on 3,600 rows of
 every data set, so that their features are a score, the group's probability, and the product of the two. The sweep tries
 2,000 mixtures of the first two, each with all thresholds: what it finds is the optimum over mixtures and thresholds,
 up to the grid.
@@ -25,8 +25,8 @@ from fairconstrained import ConvergenceWarning, PartialParityClassifier
 from fairconstrained.heads import CrossFittedScores
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap
 
-#: Rows that a head is fitted on, and mixtures of the sweep.
-ROWS, MIXTURES = 4000, 2000
+#: Rows that a head is fitted on, mixtures of the sweep, and splits.
+ROWS, MIXTURES, SPLITS = 3600, 2000, 5
 DATA = ("adult", "bank", "compas", "law_school", "credit")
 METRICS = {"demographic_parity": independence_gap, "equal_opportunity": equal_opportunity_gap}
 KAPPAS = (0.02, 0.05, 0.1)
@@ -90,7 +90,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="one small generated data set, to see that it runs")
     options = parser.parse_args(arguments)
     set_threads(1)
-    tasks = [("generated", 0, 1000)] if options.quick else [(data, seed, ROWS) for data in DATA for seed in range(10)]
+    tasks = (
+        [("generated", 0, 1000)] if options.quick else [(data, seed, ROWS) for data in DATA for seed in range(SPLITS)]
+    )
     found = pd.concat([table(*task, kappas=KAPPAS[:1] if options.quick else KAPPAS) for task in tasks])
     save(found, f"exact_heads{'_quick' if options.quick else ''}")
     keys = ["data", "constraint", "method"]
