@@ -25,7 +25,7 @@ from benchmarks.any_model.notions import NOTIONS
 STYLES = {
     "head": ("head on the trees (ours)", "#0072B2", "o", "-"),
     "head_groups": ("head that knows the group (ours)", "#0072B2", "o", (0, (2, 1))),
-    "head_ensemble": ("head on the mean of the folds' models (ours)", "#0072B2", "p", "-."),
+    "head_ensemble": ("head on the mean of the folds' models (ours)", "#332288", "p", "-"),
     "head_logistic": ("head of least log loss (ours)", "#56B4E9", ".", "-"),
     "head_network": ("network as the head (ours)", "#56B4E9", "P", "-"),
     "boosting": ("fair boosting of least log loss (ours)", "#66C2A5", "s", "-"),

@@ -17,10 +17,10 @@ from benchmarks.any_model.notions import KAPPAS, NOTIONS, floor
 #: knows it, and boosted trees that follow the bound themselves.
 HEAD = "head"
 HEAD_WITH_GROUPS = "head_groups"
-#: The same on the mean of the folds' models.
+#: The same on the mean of the folds' models; and all methods that need the group of new rows.
 ENSEMBLE = "head_ensemble"
 ENSEMBLE_WITH_GROUPS = "head_groups_ensemble"
-NEED_GROUPS = ("threshold_optimizer", "oxonfair_groups")
+NEED_GROUPS = (HEAD_WITH_GROUPS, ENSEMBLE_WITH_GROUPS, "threshold_optimizer", "oxonfair_groups")
 BOOSTING = "boosting_errors"
 #: Trees without a bound, where the fronts end.
 WITHOUT_BOUND = "trees"

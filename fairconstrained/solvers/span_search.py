@@ -55,8 +55,8 @@ class SpanSearch(Solver):
     within the bounds.
 
     With ``exact=True`` random steps go on from all three, each counted with all thresholds. For few numbers, such as
-    those of a head, this finds the fewest errors that there are on the training rows. It gains nothing on new rows:
-    where the gaps are equal there, errors are as many.
+    those of a head, this finds the fewest errors that there are on the training rows, up to single ones. New rows gain
+    little by it, as their gaps are a little larger, too.
 
     Clipped rates and bounds on the order of scores are counted throughout: the steps along the directions of the
     slopes are found by scans, by the method of Nelder and Mead and, of several directions, by random steps, with all
