@@ -106,12 +106,12 @@ def head_groups(setting: Setting) -> Iterator[Outcome]:
 
 
 def head_ensemble(setting: Setting) -> Iterator[Outcome]:
-    """The same as `head`, but new rows get the mean score of the models of all folds."""
+    """The head of `head`, but new rows get the mean score of the models of all folds."""
     return _head(setting, _linear(setting, **_errors(setting.entry)), ensemble=True)
 
 
 def head_groups_ensemble(setting: Setting) -> Iterator[Outcome]:
-    """The same as `head_groups`, but new rows get the mean score of the models of all folds."""
+    """The head of `head_groups`, but new rows get the mean score of the models of all folds."""
     return _head(setting, _linear(setting, **_errors(setting.entry)), use_groups=True, ensemble=True)
 
 
