@@ -9,19 +9,18 @@ up to the grid.
 from __future__ import annotations
 
 import argparse
-import warnings
 from functools import partial
 from itertools import product
 
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import train_test_split
 
 from benchmarks._common import DOCS, save, set_threads, timed
-from benchmarks.any_model.data import CASES, as_codes, load_split
+from benchmarks.any_model.data import CASES, as_codes, load_split, parted
+from benchmarks.head_speed import timed_fit
 from benchmarks.manifest import recorded
-from fairconstrained import ConvergenceWarning, PartialParityClassifier
+from fairconstrained import PartialParityClassifier
 from fairconstrained.heads import CrossFittedScores
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap
 
@@ -37,26 +36,20 @@ def swept(features: np.ndarray, y: np.ndarray, groups: np.ndarray, constraint: s
     """The fewest errors of all mixtures of the first two features and thresholds whose gap is within ``kappa``."""
     fewest = y.size
     counted = y == 1 if constraint == "equal_opportunity" else np.ones(y.size, dtype=bool)
+    cells = [(groups == group) & counted for group in np.unique(groups)]
     for angle in np.linspace(0, 2 * np.pi, MIXTURES, endpoint=False):
         order = np.argsort(-features[:, :2] @ [np.cos(angle), np.sin(angle)])
-        rates = [np.append(0, np.cumsum(rows[order])) / rows.sum() for rows in _cells(groups, counted)]
+        rates = [np.append(0, np.cumsum(rows[order])) / rows.sum() for rows in cells]
         errors = y.sum() + np.append(0, np.cumsum(1 - 2 * y[order]))
         within = np.max(rates, axis=0) - np.min(rates, axis=0) <= kappa + 1e-12
         fewest = min(fewest, int(errors[within].min()))
     return fewest
 
 
-def _cells(groups: np.ndarray, counted: np.ndarray) -> list[np.ndarray]:
-    """Rows of every group whose decisions count."""
-    return [(groups == group) & counted for group in np.unique(groups)]
-
-
 def table(data: str, seed: int, n_rows: int, kappas: tuple[float, ...] = KAPPAS) -> pd.DataFrame:
     """A line for every bound and way: errors of 10,000 rows in training and of new ones, the new gap, and seconds."""
     train, test = load_split(data, seed)
-    cells = np.char.add(train.groups.astype(str), train.y.astype(str))
-    rows, _ = train_test_split(np.arange(train.y.size), train_size=n_rows, stratify=cells, random_state=seed)
-    train = train.take(rows)
+    train = parted(train, n_rows, seed).train
     trees = lgb.LGBMClassifier(n_estimators=100, learning_rate=0.05, n_jobs=1, random_state=0, verbose=-1)
     scores = CrossFittedScores(trees, random_state=0)
     features = scores.fit_transform(as_codes(train.X), train.y, sensitive_features=train.groups)
@@ -70,9 +63,7 @@ def table(data: str, seed: int, n_rows: int, kappas: tuple[float, ...] = KAPPAS)
             head = PartialParityClassifier(kappa, constraint=constraint, objective="zero_one", random_state=0)
             head.set_params(solver="span_search", solver_options=options, new_row_folds=None)
             head._on_scores = True
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                _, seconds = timed(partial(head.fit, features, train.y, sensitive_features=train.groups))
+            _, seconds = timed_fit(partial(head.fit, features, train.y, sensitive_features=train.groups))
             decisions = head.predict(new)
             measured = {
                 "training errors": 1e4 * np.mean(head.predict(features) != train.y),
@@ -90,10 +81,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="one small generated data set, to see that it runs")
     options = parser.parse_args(arguments)
     set_threads(1)
-    tasks = (
-        [("generated", 0, 1000)] if options.quick else [(data, seed, ROWS) for data in DATA for seed in range(SPLITS)]
-    )
-    found = pd.concat([table(*task, kappas=KAPPAS[:1] if options.quick else KAPPAS) for task in tasks])
+    if options.quick:
+        found = table("generated", 0, 1000, kappas=KAPPAS[:1])
+    else:
+        found = pd.concat([table(data, seed, ROWS) for data, seed in product(DATA, range(SPLITS))])
     save(found, f"exact_heads{'_quick' if options.quick else ''}")
     keys = ["data", "constraint", "method"]
     shown = (

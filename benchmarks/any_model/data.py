@@ -171,9 +171,14 @@ def load_split(data: str, seed: int) -> Split:
     part, official = CASES[data].load()
     if official is not None and seed == 0:
         return Split(part.take(np.flatnonzero(official)), part.take(np.flatnonzero(~official)))
+    return parted(part, TRAINING_SHARE, seed)
+
+
+def parted(part: Part, train_size: float, seed: int) -> Split:
+    """Split rows at random, stratified by group and label; ``train_size`` is a share or a number of rows."""
     cells = np.char.add(part.groups.astype(str), part.y.astype(str))
     rows = np.arange(part.y.size)
-    train, test = train_test_split(rows, train_size=TRAINING_SHARE, stratify=cells, random_state=seed)
+    train, test = train_test_split(rows, train_size=train_size, stratify=cells, random_state=seed)
     return Split(part.take(train), part.take(test))
 
 

@@ -218,8 +218,13 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         params = self._tree_params(data.n_features)
         # Said here, as LightGBM may bring an OpenMP of its own, which no limit of other libraries holds for.
         n_threads = self.n_jobs or max(1, min(data.n_samples // _ROWS_PER_THREAD, cpu_count()))
-        names = tuple(getattr(self, "feature_names_in_", ()))
-        return BoostedTrees(params | {"num_threads": n_threads}, tuple(self._codes.categories), data.n_features, names)
+        columns = tuple(self._codes.categories), data.n_features, self._feature_names
+        return BoostedTrees(params | {"num_threads": n_threads}, *columns)
+
+    @property
+    def _feature_names(self) -> tuple[str, ...]:
+        """Names of the features; none for those of arrays."""
+        return tuple(getattr(self, "feature_names_in_", ()))
 
     def _tree_params(self, n_features: int) -> dict[str, Any]:
         """Parameters of LightGBM; raises ValueError for those that are not for ``lgbm_params``."""
@@ -240,7 +245,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         if given is None:
             return None
         if isinstance(given, Mapping):
-            names = list(getattr(self, "feature_names_in_", ()))
+            names = self._feature_names
             if unknown := sorted(map(str, set(given) - set(names))):
                 raise ValueError(f"monotonic_cst has {unknown}, which are no names of features.")
             given = [given.get(name, 0) for name in names]

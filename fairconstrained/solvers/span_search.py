@@ -176,21 +176,23 @@ class SpanSearch(Solver):
             found.append((numbers, worth))
         ends, goal = [], np.inf
         for numbers, _ in sorted(found, key=lambda each: each[1])[:_FINISHED]:
-            numbers, goal, n_more = whole.near(numbers, np.inf).minimised(numbers, span.deviation * sharp)
+            numbers, worth, n_more = whole.near(numbers, np.inf).minimised(numbers, span.deviation * sharp)
+            goal = -np.inf if self.exact else worth
             end, n_trials = self._finished(span, whole, numbers, goal, rng)
             ends.append(end)
             n_sweeps += n_more + n_trials
-        if self.exact or min((end.worth for end in ends if end.excess <= 0), default=np.inf) > goal + _MISSED:
+        if min((end.worth for end in ends if end.excess <= 0), default=np.inf) > goal + _MISSED:
             end, n_trials = self._finished(span, whole, swept, goal, rng)
             ends.append(end)
             n_sweeps += n_trials
         return min(ends, key=lambda end: (end.excess, end.worth)), n_sweeps
 
+    @staticmethod
     def _finished(
-        self, span: SpanRows, whole: SmoothedSums, numbers: np.ndarray, goal: float, rng: np.random.Generator
+        span: SpanRows, whole: SmoothedSums, numbers: np.ndarray, goal: float, rng: np.random.Generator
     ) -> tuple[End, int]:
         """The end of random steps from some numbers, which go on until counts of whole rows reach the goal."""
-        numbers, n_trials = whole.polished(numbers, -np.inf if self.exact else goal, _STEP, _REACH, rng)
+        numbers, n_trials = whole.polished(numbers, goal, _STEP, _REACH, rng)
         return span.finished_by(whole, numbers), n_trials
 
     def _counted(
