@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -16,6 +16,7 @@ from tqdm import tqdm
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators._cross_fitted_gaps import (
     SIZE_OF_ITS_OWN,
+    HeldOutScores,
     fold_obstacle,
     for_all_rows,
     held_out_scores,
@@ -27,7 +28,7 @@ from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.features import beside
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import Solver, SolverResult, scores_without_folds
+from fairconstrained.solvers import Solver, SolverResult, has_steps, scores_without_folds
 from fairconstrained.solvers.cross_fitted_span import fewest_in_cells
 from fairconstrained.solvers.resuming import saved_minima
 
@@ -119,19 +120,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         """Fit to all rows as the promise asks for, and estimate the metrics on new rows."""
         rng = np.random.default_rng(seed)
         if not self._makes_up_for_optimism(solver):
-            here = partial(self._estimated, solver, problem, of_folds, seed)
-            tells_folds = self._may_tell_folds(solver, problem)
-            estimate = here if tells_folds else self._begun(here, problem)
-            result, found = self._solved_beyond_steps(solver, problem, start, rng)
-            errors: dict[str, float] = {}
-            if estimate is here:
-                begin = None if of_folds else solver.start_of_parts(problem, result)
-                states = solver.without_folds(problem, result) if tells_folds else None
-                estimate = partial(here, states=states, begin=begin)
-            else:  # another process may still be busy with it
-                scores = problem.scores(result.model_state)
-                errors = standard_errors(problem.constraints, problem.data, scores, self._fold_units(problem))
-            return result, replace(estimate(), optimism=found, own_errors=errors)
+            return self._solved_then_estimated(solver, problem, start, of_folds, seed)
         estimated = self._estimated(solver, problem, of_folds, seed)
         stricter = estimated.made_up_for(problem)
         result = self._solve_all(solver, stricter, start, rng)
@@ -139,20 +128,68 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             result = self._solve_all(solver, problem, result.start, rng)
         return result, estimated
 
-    def _solved_beyond_steps(
-        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
-    ) -> tuple[SolverResult, dict[str, np.ndarray]]:
-        """Fit to all rows, and again with what steps to the fits without a fold show of its optimism, if they do."""
+    def _solved_then_estimated(
+        self, solver: Solver, problem: Problem, start: Start | None, of_folds: Sequence[Start | None], seed: int
+    ) -> tuple[SolverResult, NewRowEstimates]:
+        """Fit to all rows, and then estimate: by steps from there if they tell, and otherwise by fits to parts."""
+        rng, may_step = np.random.default_rng(seed), self._may_step(solver, problem)
+        here = partial(self._estimated, solver, problem, of_folds, seed)
+        tells_folds, is_free = self._may_tell_folds(solver, problem), self.new_row_folds == "auto"
+        is_later = tells_folds or (may_step and is_free)
+        estimate = here if is_later else self._begun(here, problem)
         result = self._solve_all(solver, problem, start, rng)
-        has_optimism = solver.keeps_metric and not solver.bounds_unseen_rows
-        if self._n_folds() is None or not has_optimism or result.status.is_infeasible:
-            return result, {}
-        found = _optimism_by_steps(problem, result.model_state)
-        if not found:
-            return result, {}
-        stricter = NewRowEstimates({}, optimism=found).made_up_for(problem, _MOST_OF_STEPS)
-        again = self._solve_all(solver, stricter, result.start, rng)
-        return (result if again.status.is_infeasible else again), found
+        steps = self._estimated_by_steps(problem, result) if may_step else None
+        if steps is not None:
+            result = self._solved_again(solver, problem, result, steps, rng)
+            if is_free:
+                return result, steps
+        errors: dict[str, float] = {}
+        if estimate is here:
+            begin = None if of_folds else solver.start_of_parts(problem, result)
+            states = solver.without_folds(problem, result) if tells_folds else None
+            estimate = partial(here, states=states, begin=begin)
+        else:  # another process may still be busy with it
+            errors = self._own_errors(problem, result.model_state)
+        return result, replace(estimate(), optimism={} if steps is None else steps.optimism, own_errors=errors)
+
+    def _own_errors(self, problem: Problem, state: Any) -> dict[str, float]:
+        """Standard errors of the metrics of a model, by constraint."""
+        return standard_errors(problem.constraints, problem.data, problem.scores(state), self._fold_units(problem))
+
+    def _may_step(self, solver: Solver, problem: Problem) -> bool:
+        """Whether steps to the fits without a fold may stand for these fits."""
+        if self._n_folds() is None or not solver.keeps_metric or solver.bounds_unseen_rows:
+            return False
+        is_small = fewest_in_cells(problem, 0) <= _MANY_ROWS * problem.data.n_features
+        return is_small and has_steps(problem) and not fold_obstacle(problem, _STEP_FOLDS, self._fold_units(problem))
+
+    def _estimated_by_steps(self, problem: Problem, result: SolverResult) -> NewRowEstimates | None:
+        """Estimates by steps from a result to the fits without a fold; None where no bound is active."""
+        params = result.model_state
+        unseen = None if result.status.is_infeasible else scores_without_folds(problem, params, _STEP_FOLDS)
+        if unseen is None:
+            return None
+        scores = problem.scores(params)
+        seen = np.array([constraint.metric(scores) for constraint in problem.constraints])
+        held = HeldOutScores(unseen, (), seen, [constraint.differences(scores) for constraint in problem.constraints])
+        how, errors = f"steps to the fits without one of {_STEP_FOLDS} folds", self._own_errors(problem, params)
+        told = self._told_by(problem, held, _STEP_FOLDS, how, errors, SIZE_OF_ITS_OWN, finds_optimism=True)
+        return replace(told, own_errors=errors)
+
+    def _solved_again(
+        self,
+        solver: Solver,
+        problem: Problem,
+        result: SolverResult,
+        estimated: NewRowEstimates,
+        rng: np.random.Generator,
+    ) -> SolverResult:
+        """The result, or that of a fit which makes up for the optimism if there is any worth mentioning."""
+        kappas = {c.name: c.kappa for c in problem.constraints}
+        if not any(kappas[name] and own.max() > _LEAST * kappas[name] for name, own in estimated.optimism.items()):
+            return result
+        again = self._solve_all(solver, estimated.made_up_for(problem, _MOST_OF_STEPS), result.start, rng)
+        return result if again.status.is_infeasible else again
 
     def _begun(self, estimate: Callable[[], NewRowEstimates], problem: Problem) -> Callable[[], NewRowEstimates]:
         """Begin with the estimates in another process, if one can lead them, and return what waits for them."""
@@ -212,17 +249,31 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             shared = self._shared if self.promise == "training" else SharedRows(keeps=False)
             held = held_out_scores(problem, n_folds, units, fit, starts, shared)
         errors = standard_errors(problem.constraints, problem.data, held.scores, units)
+        finds_optimism = self.promise == "training" and self._makes_up_for_optimism(solver)
+        how = f"{n_folds}-fold cross-fitting"
+        return self._told_by(problem, held, n_folds, how, errors, power, finds_optimism)
+
+    def _told_by(
+        self,
+        problem: Problem,
+        held: HeldOutScores,
+        n_folds: int,
+        how: str,
+        errors: Mapping[str, float],
+        power: float,
+        finds_optimism: bool,
+    ) -> NewRowEstimates:
+        """The estimates that scores by models without one of ``n_folds`` folds tell."""
         gaps, corrections, found = {}, {}, {}
-        makes_up = self.promise == "training" and self._makes_up_for_optimism(solver)
         for constraint, seen, differences in zip(problem.constraints, held.seen, held.differences, strict=True):
-            own = optimism(constraint, held.scores, differences, n_folds) if makes_up else None
+            own = optimism(constraint, held.scores, differences, n_folds) if finds_optimism else None
             if own is not None:
                 found[constraint.name] = own
             estimate, correction = constraint.metric(held.scores), 0.0
             if self.promise == "training":  # otherwise a bound is chosen by the estimates, and chance favours them
                 estimate, correction = for_all_rows(seen, estimate, n_folds, power)
             error = float(np.hypot(errors[constraint.name], correction))
-            gaps[constraint.name] = NewRowGap(estimate, error, f"{n_folds}-fold cross-fitting")
+            gaps[constraint.name] = NewRowGap(estimate, error, how)
             corrections[constraint.name] = correction
         return NewRowEstimates(gaps, held.starts, corrections, found)
 
@@ -246,18 +297,3 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             return excess
         bounded = [c for c in problem.constraints if c.bounds_metric and c.name in self.new_row_gaps_]
         return excess | {c.name: c.excess(self.new_row_gaps_[c.name].estimate) for c in bounded}
-
-
-def _optimism_by_steps(problem: Problem, params: np.ndarray) -> dict[str, np.ndarray]:
-    """Optimism of the differences at a solution by the constraint's name, of those that have any worth mentioning."""
-    if fewest_in_cells(problem, 0) > _MANY_ROWS * problem.data.n_features or fold_obstacle(problem, _STEP_FOLDS):
-        return {}
-    unseen = scores_without_folds(problem, params, _STEP_FOLDS)
-    if unseen is None:
-        return {}
-    seen, found = problem.scores(params), {}
-    for constraint in problem.constraints:
-        own = optimism(constraint, unseen, constraint.differences(seen), _STEP_FOLDS)
-        if own is not None and constraint.kappa and own.max() > _LEAST * constraint.kappa:
-            found[constraint.name] = own
-    return found

@@ -24,7 +24,7 @@ from fairconstrained.solvers.cross_fitted import CrossFitted
 from fairconstrained.solvers.cross_fitted_network import CrossFittedNetwork
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.exact_penalty import ExactPenalty
-from fairconstrained.solvers.fold_steps import scores_without_folds
+from fairconstrained.solvers.fold_steps import has_steps, scores_without_folds
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
 from fairconstrained.solvers.group_weights import GroupWeights
 from fairconstrained.solvers.interior_point import InteriorPoint
@@ -112,6 +112,7 @@ __all__ = [
     "beats_constants",
     "best_rescaled",
     "best_shifted",
+    "has_steps",
     "kkt_conditions",
     "make_solver",
     "minimise_quadratic",

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import Curvature, obstacle_to_shared_scores, pulled_back
 
-__all__ = ["scores_without_folds"]
+__all__ = ["has_steps", "scores_without_folds"]
 
 #: Features up to which there is a Hessian for every fold.
 _MANY = 1000
@@ -55,7 +55,7 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     out-of-sample prediction error via approximate leave-one-out cross-validation, Journal of the Royal Statistical
     Society B 82(4), 2020: steps from the fit to all rows in place of other fits.
     """
-    if not _suits(problem):
+    if not has_steps(problem):
         return None
     scores = problem.scores(params)
     whole = _Rows.of(problem, scores)
@@ -68,7 +68,7 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     return unseen
 
 
-def _suits(problem: Problem) -> bool:
+def has_steps(problem: Problem) -> bool:
     """Whether all terms are means of smooth losses of one linear score, of not too many features."""
     if problem.domain is not None or not problem.constraints or not problem.works_on_other_rows:
         return False
