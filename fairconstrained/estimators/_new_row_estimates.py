@@ -16,6 +16,9 @@ __all__ = ["NewRowEstimates", "NewRowGap"]
 #: Largest optimism that is made up for, in multiples of ``kappa``. From 2 on, no model would be within both bounds:
 #: that on rows seen and that on rows not seen.
 _MOST = 1.75
+#: Standard errors that a promised estimate is to be within its bound by, and the largest such margin, in multiples of
+#: ``kappa``. Without, the metric in the population is beyond the bound in half of the draws.
+_MARGIN, _LARGEST_MARGIN = 0.5, 0.5
 
 
 class NewRowGap(NamedTuple):
@@ -104,5 +107,10 @@ class NewRowEstimates:
         return replace(self, gaps=gaps)
 
     def excess(self, problem: Problem) -> np.ndarray:
-        """Excess of every estimate over ``kappa``, where that bounds the metric; ndarray of shape (n_constraints,)."""
-        return np.array([c.excess(self.gaps[c.name].estimate) if c.bounds_metric else 0.0 for c in problem.constraints])
+        """Excess of every estimate and its margin over ``kappa``, where that bounds the metric; of shape (n_constraints,)."""
+        return np.array([self._excess(c) if c.bounds_metric else 0.0 for c in problem.constraints])
+
+    def _excess(self, constraint: BoundConstraint) -> float:
+        gap = self.gaps[constraint.name]
+        margin = np.fmin(_MARGIN * gap.standard_error, _LARGEST_MARGIN * constraint.kappa)
+        return constraint.excess(gap.estimate) + float(np.nan_to_num(margin))
