@@ -18,7 +18,7 @@ __all__ = ["NewRowEstimates", "NewRowGap"]
 _MOST = 1.75
 #: Standard errors that a promised estimate is to be within its bound by, and the largest such margin, in multiples of
 #: ``kappa``. Without, the metric in the population is beyond the bound in half of the draws.
-_MARGIN, _LARGEST_MARGIN = 0.5, 0.5
+_MARGIN, _LARGEST_MARGIN = 0.25, 0.5
 
 
 class NewRowGap(NamedTuple):
@@ -107,7 +107,7 @@ class NewRowEstimates:
         return replace(self, gaps=gaps)
 
     def excess(self, problem: Problem) -> np.ndarray:
-        """Excess of every estimate and its margin over ``kappa``, where that bounds the metric; of shape (n_constraints,)."""
+        """Excess of every estimate with its margin over ``kappa``, where that bounds the metric; ndarray."""
         return np.array([self._excess(c) if c.bounds_metric else 0.0 for c in problem.constraints])
 
     def _excess(self, constraint: BoundConstraint) -> float:

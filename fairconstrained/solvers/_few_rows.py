@@ -57,7 +57,7 @@ class FewDirections:
     n_iter : int
         Problems in spans that were solved so far.
     chosen : InSpan or None
-        Problem and solution of the last result in a span.
+        Problem and solution of the result in its span.
     """
 
     problem: Problem
@@ -72,17 +72,17 @@ class FewDirections:
         """The result within the bounds on the training rows, and on rows not seen; None if there is none."""
         best, least = None, np.inf
         for own in span.from_narrow(self.problem):
-            found, unseen = self._kept_in(own, rng, is_last=own is span)
+            found, unseen, chosen = self._kept_in(own, rng, is_last=own is span)
             if best is None or unseen < least * (1 - _WORTH):
-                best, least = found, unseen
+                best, least, self.chosen = found, unseen, chosen
             if least <= own.free_objective * (1 + _COSTLY):
                 break
         return best
 
     def _kept_in(
         self, span: CrossFittedSpan, rng: np.random.Generator, is_last: bool
-    ) -> tuple[SolverResult | None, float]:
-        """As `solve` in one span; also returns the objective on rows that the models have not seen."""
+    ) -> tuple[SolverResult | None, float, InSpan | None]:
+        """As `solve` in one span; also returns the objective on rows not seen, and the solution in the span."""
         problem = self.problem
         for reduced, margins, bounds_both in self._problems(span, rng):
             found = self._in_span(reduced, span.free, rng, is_last and not margins.any())
@@ -93,11 +93,11 @@ class FewDirections:
             share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
             measured, objective = self._see(params, int(np.ceil(found.n_evaluations * share)))
             if measured.excess <= 0 and found.status.is_settled:
-                self.chosen = InSpan(found.model_state, margins, bounds_both)
+                chosen = InSpan(found.model_state, margins, bounds_both)
                 values, multipliers = measured.values, span.of_both(found.multipliers)
                 kept = replace(found, constraint_values=values, multipliers=multipliers, candidates=())
-                return replace(kept, model_state=params, objective=objective), found.objective
-        return None, np.inf
+                return replace(kept, model_state=params, objective=objective), found.objective, chosen
+        return None, np.inf, None
 
     def _in_span(self, reduced: Problem, free: np.ndarray, rng: np.random.Generator, tries_all: bool) -> SolverResult:
         """Solve by few quadratic programs, and by iterations where these do not settle and nothing else follows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from typing_extensions import override
@@ -13,7 +13,7 @@ from typing_extensions import override
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
-from fairconstrained.solvers._few_rows import FewDirections
+from fairconstrained.solvers._few_rows import FewDirections, InSpan
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._quadratic_program import newton_step
@@ -144,7 +144,8 @@ class CrossFitted(Solver):
         n_evaluations = 0 if known else span.models.n_evaluations
         if span.needs_no_move(problem):
             found = on_all_rows.solve(problem, None, random_state, callback)
-            known = _Known(span.models, self.n_folds, None, span.free)  # for smaller bounds
+            numbers = span.free if span.models.shrunken is None else None  # the model of all rows is not shrunken
+            known = _Known(span.models, self.n_folds, None, numbers)  # for smaller bounds
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
         if span.models.shrunken is not None:
@@ -198,7 +199,8 @@ class CrossFitted(Solver):
         run = FewDirections(problem, self.tol, completed, Recorder(callback, self.verbose), n_evaluations)
         kept = run.solve(span, rng)
         if kept is not None:
-            known = _Known(span.models, self.n_folds, None, span.free)
+            params, margins, bounds_both = cast(InSpan, run.chosen)
+            known = _Known(span.models, self.n_folds, None, params, bounds_both, margins)
             start = Start(kept.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             kept = replace(kept, history=tuple(run.recorder.records), start=start)
             return replace(kept, n_iter=run.n_iter, n_evaluations=run.n_evaluations)
@@ -230,7 +232,7 @@ class CrossFitted(Solver):
 
     @override
     def tells_folds(self, problem: Problem) -> bool:
-        return has_convex_hessian(problem) and not has_few_rows(problem)
+        return has_convex_hessian(problem)
 
     @override
     def without_folds(self, problem: Problem, result: SolverResult) -> list[np.ndarray] | None:
@@ -238,29 +240,37 @@ class CrossFitted(Solver):
 
         With the step :math:`p` of the quadratic program of `SequentialQuadratic` at b, and that of the problem without
         a fold :math:`p_{-k}`, the numbers without the fold are :math:`b + p_{-k} - p`, as p would be zero at the exact
-        solution.
+        solution. Where rows are few, steps are long, and go on to the solution without the fold.
         """
         known = None if result.start is None else result.start.solver_state
-        if not isinstance(known, _Known) or result.status.is_infeasible:
+        if not isinstance(known, _Known) or known.reduced is None or result.status.is_infeasible:
             return None
         b, folds = known.reduced, problem.data.folds(self.n_folds)
-        span = CrossFittedSpan.of(problem, folds, np.random.default_rng(0), known.models)
-        if SequentialQuadratic.obstacle(span.problem) or not has_convex_hessian(span.problem):
+        whole = CrossFittedSpan.of(problem, folds, np.random.default_rng(0), known.models)
+        span = next(own for own in whole.from_narrow(problem) if own.problem.n_params == b.size)
+        has_few = span.models.shrunken is not None
+        if not has_few and (SequentialQuadratic.obstacle(span.problem) or not has_convex_hessian(span.problem)):
             return None
 
+        def reduced(span: CrossFittedSpan, problem: Problem) -> Problem:
+            own = span if known.margins is None else span.with_margins(known.margins)
+            return next(islice(own.problems(problem), int(known.bounds_both), None))
+
         def step(span: CrossFittedSpan, problem: Problem) -> np.ndarray:
-            return newton_step(
-                next(islice(span.problems(problem), int(known.bounds_both), None)), b, SequentialQuadratic.blur
-            )
+            return newton_step(reduced(span, problem), b, SequentialQuadratic.blur)
+
+        def solution(span: CrossFittedSpan, problem: Problem) -> np.ndarray:
+            found = SequentialQuadratic(tol=self.tol).solve(reduced(span, problem), Start(b), np.random.default_rng(0))
+            return b if found.status.is_infeasible else found.model_state
 
         def without(fold: int) -> np.ndarray:
             seen = np.flatnonzero(folds != fold)
             part = span.without(fold, seen)
             rest = problem.on(problem.data.part(seen)) if known.bounds_both else problem
-            return part.lift(b + step(part, rest) - of_all)
+            return part.lift(solution(part, rest) if has_few else b + step(part, rest) - of_all)
 
         try:
-            of_all = step(span, problem)
+            of_all = 0.0 if has_few else step(span, problem)
             return [without(fold) for fold in range(self.n_folds)]
         except RuntimeError:  # a program is not solved
             return None
@@ -367,12 +377,13 @@ def _may_vanish(constraint: BoundConstraint) -> bool:
 class _Known(NamedTuple):
     """Models of a span, the number of its folds, and where the solution in it ended.
 
-    ``reduced`` are the few numbers of the result, of the problem with bounds on the training rows as well if
-    ``bounds_both``.
+    ``reduced`` are the few numbers of the result, None where it is not in the span; of the problem with bounds on the
+    training rows as well if ``bounds_both``, and with ``margins`` on rows not seen if there are any.
     """
 
     models: CrossFittedModels
     n_folds: int
     start: Start | None
-    reduced: np.ndarray
+    reduced: np.ndarray | None
     bounds_both: bool = False
+    margins: np.ndarray | None = None
