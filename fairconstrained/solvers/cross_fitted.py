@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple, cast
@@ -232,7 +232,7 @@ class CrossFitted(Solver):
 
     @override
     def tells_folds(self, problem: Problem) -> bool:
-        return has_convex_hessian(problem)
+        return has_convex_hessian(problem) or not SpanSearch.obstacle(problem)
 
     @override
     def without_folds(self, problem: Problem, result: SolverResult) -> list[np.ndarray] | None:
@@ -240,40 +240,50 @@ class CrossFitted(Solver):
 
         With the step :math:`p` of the quadratic program of `SequentialQuadratic` at b, and that of the problem without
         a fold :math:`p_{-k}`, the numbers without the fold are :math:`b + p_{-k} - p`, as p would be zero at the exact
-        solution. Where rows are few, steps are long, and go on to the solution without the fold.
+        solution. Where rows are few, or errors are counted, a search from b on finds the solution without the fold.
         """
         known = None if result.start is None else result.start.solver_state
         if not isinstance(known, _Known) or known.reduced is None or result.status.is_infeasible:
             return None
-        b, folds = known.reduced, problem.data.folds(self.n_folds)
-        whole = CrossFittedSpan.of(problem, folds, np.random.default_rng(0), known.models)
-        span = next(own for own in whole.from_narrow(problem) if own.problem.n_params == b.size)
-        has_few = span.models.shrunken is not None
-        if not has_few and (SequentialQuadratic.obstacle(span.problem) or not has_convex_hessian(span.problem)):
-            return None
+        folds, rng = problem.data.folds(self.n_folds), np.random.default_rng(0)
+        whole = CrossFittedSpan.of(problem, folds, rng, known.models)
+        span = next(own for own in whole.from_narrow(problem) if own.problem.n_params == known.reduced.size)
 
         def reduced(span: CrossFittedSpan, problem: Problem) -> Problem:
             own = span if known.margins is None else span.with_margins(known.margins)
             return next(islice(own.problems(problem), int(known.bounds_both), None))
 
-        def step(span: CrossFittedSpan, problem: Problem) -> np.ndarray:
-            return newton_step(reduced(span, problem), b, SequentialQuadratic.blur)
-
-        def solution(span: CrossFittedSpan, problem: Problem) -> np.ndarray:
-            found = SequentialQuadratic(tol=self.tol).solve(reduced(span, problem), Start(b), np.random.default_rng(0))
-            return b if found.status.is_infeasible else found.model_state
-
-        def without(fold: int) -> np.ndarray:
+        def without(fold: int) -> np.ndarray | None:
             seen = np.flatnonzero(folds != fold)
             part = span.without(fold, seen)
             rest = problem.on(problem.data.part(seen)) if known.bounds_both else problem
-            return part.lift(solution(part, rest) if has_few else b + step(part, rest) - of_all)
+            numbers = moved(reduced(part, rest))
+            return None if numbers is None else part.lift(numbers)
 
         try:
-            of_all = 0.0 if has_few else step(span, problem)
-            return [without(fold) for fold in range(self.n_folds)]
+            moved = self._moves(reduced(span, problem), known.reduced, span.models.shrunken is not None)
+            states = [state for fold in range(self.n_folds) if (state := without(fold)) is not None]
         except RuntimeError:  # a program is not solved
             return None
+        return states if len(states) == self.n_folds else None
+
+    def _moves(self, whole: Problem, b: np.ndarray, is_far: bool) -> Callable[[Problem], np.ndarray | None]:
+        """What leads from the numbers b of a problem in a span to those of the problem of a part of its rows."""
+        rng = np.random.default_rng(0)
+        if not SpanSearch.obstacle(whole):
+            return lambda part: SpanSearch().solved_near(part, b, rng)
+        if is_far:
+
+            def solved(part: Problem) -> np.ndarray:
+                found = SequentialQuadratic(tol=self.tol).solve(part, Start(b), rng)
+                return b if found.status.is_infeasible else found.model_state
+
+            return solved
+        if SequentialQuadratic.obstacle(whole) or not has_convex_hessian(whole):
+            return lambda part: None
+        blur = SequentialQuadratic.blur
+        step = newton_step(whole, b, blur)
+        return lambda part: b + newton_step(part, b, blur) - step
 
     def _on_all_rows(self, problem: Problem) -> Solver:
         """The solver where nothing is chosen on rows that the models have not seen."""

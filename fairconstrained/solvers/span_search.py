@@ -187,6 +187,30 @@ class SpanSearch(Solver):
             n_sweeps += n_trials
         return min(ends, key=lambda end: (end.excess, end.worth)), n_sweeps
 
+    def solved_near(self, problem: Problem, params: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+        """The best parameters next to those of a similar problem, such as that of more rows.
+
+        Parameters
+        ----------
+        problem : Problem
+            Of few features.
+        params : ndarray of shape (n_params,)
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        params : ndarray of shape (n_params,) or None
+            None where decisions cannot be counted by sums over the positive ones.
+        """
+        sums = CellSums.of(problem, problem.scores(params))
+        if sums is None:
+            return None
+        span = SpanRows.of(problem, params, self.max_directions, _FEW)
+        whole, zeros = span.smoothed(sums), np.zeros(span.n_directions + 1)
+        sharp = span.deviation * _SHARP * sums.order.size**-0.2
+        numbers, worth, _ = whole.near(zeros, np.inf).minimised(zeros, sharp)
+        return self._finished(span, whole, numbers, worth, rng)[0].params
+
     @staticmethod
     def _finished(
         span: SpanRows, whole: SmoothedSums, numbers: np.ndarray, goal: float, rng: np.random.Generator
