@@ -14,7 +14,7 @@ from benchmarks.new_rows.methods import FRONT_OF_ERRORS, METHODS, ONLY_FOR, spli
 
 KAPPAS = (0.02, 0.05)
 #: Further bounds of the front that others are compared with.
-MORE_KAPPAS = (0.005, 0.01, 0.1)
+MORE_KAPPAS = (0.005, 0.01, 0.1, 0.2)
 _SHARED = ("data", "seed", "notion", "method")
 COLUMNS = (
     "task", *_SHARED, "kappa", "status", "train_gap", "promised", "test_gap", "error", "floor", "floor_of_several",

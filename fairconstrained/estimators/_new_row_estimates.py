@@ -112,5 +112,5 @@ class NewRowEstimates:
 
     def _excess(self, constraint: BoundConstraint) -> float:
         gap = self.gaps[constraint.name]
-        margin = np.fmin(_MARGIN * gap.standard_error, _LARGEST_MARGIN * constraint.kappa)
+        margin = np.minimum(_MARGIN * gap.standard_error, _LARGEST_MARGIN * constraint.kappa)
         return constraint.excess(gap.estimate) + float(np.nan_to_num(margin))

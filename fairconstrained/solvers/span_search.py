@@ -202,10 +202,13 @@ class SpanSearch(Solver):
         params : ndarray of shape (n_params,) or None
             None where decisions cannot be counted by sums over the positive ones.
         """
-        sums = CellSums.of(problem, problem.scores(params))
+        scores = problem.scores(params)
+        sums = CellSums.of(problem, scores)
         if sums is None:
             return None
-        span = SpanRows.of(problem, params, self.max_directions, _FEW)
+        # a multiple with the same decisions, at which the logistic loss is curved for most rows
+        unit = _multiplied(problem, params, 1 / (np.std(scores) or 1.0))
+        span = SpanRows.of(problem, unit, self.max_directions, _FEW)
         whole, zeros = span.smoothed(sums), np.zeros(span.n_directions + 1)
         sharp = span.deviation * _SHARP * sums.order.size**-0.2
         numbers, worth, _ = whole.near(zeros, np.inf).minimised(zeros, sharp)
@@ -241,7 +244,12 @@ class _Free(NamedTuple):
 
 def _scaled(problem: Problem, params: np.ndarray) -> np.ndarray:
     """Return the multiple of the distances from the threshold with the least smooth objective; decisions stay."""
+    multiples = [_multiplied(problem, params, factor) for factor in _MULTIPLES]
+    return min(multiples, key=lambda each: problem.objective_at(each, problem.scores(each)))
+
+
+def _multiplied(problem: Problem, params: np.ndarray, factor: float) -> np.ndarray:
+    """Parameters with a multiple of the distances from the threshold."""
     origin = np.zeros_like(params)
     origin[-1] = problem.threshold
-    multiples = [origin + factor * (params - origin) for factor in _MULTIPLES]
-    return min(multiples, key=lambda each: problem.objective_at(each, problem.scores(each)))
+    return origin + factor * (params - origin)

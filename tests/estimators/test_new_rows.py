@@ -64,23 +64,23 @@ def fitted(model, rows):
 
 
 ESTIMATORS = [
-    PartialParityClassifier(0.05),
-    PartialParityClassifier(0.05, constraint="equalized_odds", objective="zero_one"),
-    AUCFairClassifier(0.05),
-    LossParityClassifier(0.05, hidden_layer_sizes=(4,), max_epochs=2, random_state=0),
-    FairBoostingClassifier(0.3, n_estimators=40, random_state=0),
-    FairBoostingClassifier(0.3, n_estimators=40, validation_fraction=0.3, random_state=0),
+    (PartialParityClassifier(0.05), 2),
+    (PartialParityClassifier(0.05, constraint="equalized_odds", objective="zero_one"), 5),
+    (AUCFairClassifier(0.05), 2),
+    (LossParityClassifier(0.05, hidden_layer_sizes=(4,), max_epochs=2, random_state=0), 2),
+    (FairBoostingClassifier(0.3, n_estimators=40, random_state=0), 2),
+    (FairBoostingClassifier(0.3, n_estimators=40, validation_fraction=0.3, random_state=0), 2),
 ]
 
 
-@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
-def test_every_bounded_metric_has_an_estimate(model, rows):
+@pytest.mark.parametrize(("model", "n_folds"), ESTIMATORS, ids=lambda value: type(value).__name__)
+def test_every_bounded_metric_has_an_estimate(model, n_folds, rows):
     model = fitted(clone(model), rows)
     assert model.new_row_gaps_.keys() == model.constraint_values_.keys()
     for gap in model.new_row_gaps_.values():
         assert 0 <= gap.estimate <= 1
         assert 0 < gap.standard_error < 0.2
-        assert gap.how == "2-fold cross-fitting"
+        assert gap.how == f"{n_folds}-fold cross-fitting"
 
 
 #: Models, and what becomes of rows: features, labels and groups.
@@ -500,7 +500,46 @@ def test_linear_scores_make_up_for_their_optimism():
     assert gaps[0] < gaps[1] - 0.01
     assert made_up.constraint_values_["loss_parity"] < 0.095
     assert plain.constraint_values_["loss_parity"] == pytest.approx(0.1, abs=1e-6)
-    assert made_up.new_row_gaps_["loss_parity"].estimate == pytest.approx(0.1, abs=1e-3)
+    gap = made_up.new_row_gaps_["loss_parity"]
+    assert gap.estimate == pytest.approx(0.1, abs=1e-3)
+    assert gap.how == "steps to the fits without one of 20 folds"
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")
+def test_folds_that_the_user_asks_for_are_fitted_without_steps():
+    rows = uneven(1000, seed=2)
+    own, default = (
+        fitted(PartialParityClassifier(constraint=LossParity(0.1), random_state=0, new_row_folds=folds), rows)
+        for folds in (3, "auto")
+    )
+    assert own.new_row_gaps_["loss_parity"].how == "3-fold cross-fitting"
+    np.testing.assert_array_equal(own.coef_, default.coef_)  # the optimism is that of the steps all the same
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
+def test_models_of_folds_tell_the_gap_of_few_rows():
+    gaps, true = [], []
+    X, y, groups = uneven(20_000, seed=99)
+    for seed in range(5):  # 150 rows of 13 features and less in each group
+        rows = uneven(180, seed)
+        model = fitted(PartialParityClassifier(constraint=LossParity(0.1), random_state=0), rows)
+        assert model.solver_ == "cross_fitted"
+        gap = model.new_row_gaps_["loss_parity"]
+        true.append(loss_parity_gap(y, model.decision_function(X), sensitive_features=groups))
+        gaps.append((gap.estimate, gap.standard_error))
+        assert gap.how == "5-fold cross-fitting"
+    estimates, errors = np.transpose(gaps)
+    assert np.mean(np.abs(estimates - true) > 2 * errors) <= 0.2
+
+
+def test_a_promised_estimate_is_to_be_a_part_of_its_error_below_the_bound(rows):
+    problem, _ = _problem_of(rows)
+    (constraint,) = problem.constraints
+    kappa = constraint.kappa
+    for error, margin in ((kappa, kappa / 4), (10 * kappa, kappa / 2), (np.nan, 0.0)):
+        estimated = NewRowEstimates({constraint.name: NewRowGap(1.5 * kappa, error, "2-fold cross-fitting")})
+        np.testing.assert_allclose(estimated.excess(problem), [kappa / 2 + margin])
 
 
 @pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")

@@ -17,6 +17,7 @@ from fairconstrained.metrics import equal_opportunity_gap, independence_gap, sep
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import ZeroOne
 from fairconstrained.problem import Problem
+from fairconstrained.solvers import SpanSearch
 from fairconstrained.solvers._smoothed_sums import CellSums, SmoothedSums
 from fairconstrained.solvers._span_values import Cell, Counts
 
@@ -332,3 +333,28 @@ def test_clipped_rates_and_orders_of_scores_are_counted(rows):
     ]:
         problem = Problem(ZeroOne().bind(data), (bound.bind(data),), data, model=LinearModel(3))
         assert (CellSums.of(problem, X @ np.array([1.0, 0.5, -0.2])) is not None) == expected
+
+
+@pytest.mark.parametrize("constraint", [DemographicParity, EqualizedOdds])
+def test_a_search_near_the_end_for_more_rows_finds_what_a_whole_one_finds(rows, constraint):
+    X, y, groups = rows
+    data = FairData.from_arrays(X, 2.0 * y - 1, groups, ("a", "b"))
+    problem = Problem(ZeroOne().bind(data), (constraint(0.05).bind(data),), data, model=LinearModel(3))
+    rng, search = np.random.default_rng(0), SpanSearch()
+    params = search.solve(problem, None, rng).model_state
+    part = problem.on(data.part(np.flatnonzero(np.arange(y.size) % 5 > 0)))
+    found, whole = search.solved_near(part, params, rng), search.solve(part, None, rng).model_state
+
+    def errors(state):
+        return np.mean((part.scores(state) > 0) != (part.data.y.numpy() > 0))
+
+    assert part.holds(part.scores(found))
+    assert errors(found) <= errors(whole) + 0.01
+
+
+def test_there_is_no_search_near_to_clipped_rates(rows):
+    X, y, groups = rows
+    data = FairData.from_arrays(X, 2.0 * y - 1, groups, ("a", "b"))
+    constraint = StatisticalParity(0.1, interval=(0.1, 0.6)).bind(data)
+    problem = Problem(ZeroOne().bind(data), (constraint,), data, model=LinearModel(3))
+    assert SpanSearch().solved_near(problem, np.array([1.0, 0.0, 0.0, 0.0]), np.random.default_rng(0)) is None
