@@ -109,7 +109,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
     def _for_part(self, solver: Solver, share: float) -> tuple[Solver, float]:
         """Return the solver for a share of the rows, and the power of their number by which its optimism falls."""
-        return solver, SIZE_OF_ITS_OWN
+        return solver.for_parts(), SIZE_OF_ITS_OWN
 
     def _n_folds(self) -> int | None:
         return _FOLDS[self.promise] if self.new_row_folds == "auto" else self.new_row_folds  # type: ignore[return-value]

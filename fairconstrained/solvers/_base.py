@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from enum import StrEnum
 from types import NoneType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -211,6 +211,13 @@ class Solver(ABC):
         None where a fit that begins there would know the other rows, as different starts lead to different models.
         """
         return None
+
+    def for_parts(self) -> Self:
+        """Return the solver for fits to parts of the rows, which are only measured on the others.
+
+        What an exact optimum gains does not matter there.
+        """
+        return self
 
     def tells_folds(self, problem: Problem) -> bool:
         """Whether `without_folds` may have states for a result of the problem."""

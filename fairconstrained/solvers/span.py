@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import torch
@@ -158,6 +158,11 @@ class Span(Solver):
             whole = watch.leave(found)
             best = best if whole.status.is_infeasible else whole
         return self._concluded(problem, best, watch, free, n_evaluations + directions.n_evaluations)
+
+    @override
+    def for_parts(self) -> Self:
+        """Implement `Solver.for_parts`: further rounds hardly change the metrics."""
+        return replace(self, max_rounds=1)
 
     @override
     def start_of_parts(self, problem: Problem, result: SolverResult) -> Start | None:
