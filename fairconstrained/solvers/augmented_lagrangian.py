@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
@@ -25,6 +25,8 @@ __all__ = ["AugmentedLagrangian"]
 
 #: Rows from which on fewer are solved first, in multiples of ``coarse_rows``.
 _MANY = 3
+#: Tolerance of fits to parts of the rows, in multiples of that for all rows.
+_TOLERANCE_OF_PARTS = 4
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,11 @@ class AugmentedLagrangian(IterativeSolver):
         if known is not None and known.components and varies_smoothly(problem):
             return self._follow(self.prepared(problem), known, random_state, callback)
         return super().solve(problem, start, random_state, callback)
+
+    @override
+    def for_parts(self) -> Self:
+        """Implement `Solver.for_parts`, with a larger tolerance."""
+        return replace(self, tol=_TOLERANCE_OF_PARTS * self.tol)
 
     @override
     def start_of_parts(self, problem: Problem, result: SolverResult) -> Start | None:
