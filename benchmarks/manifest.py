@@ -61,6 +61,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "distributed": ("distributed", "tables", "heads", *_LINEAR),
     "fairness_paths": ("paths", *_PARITY, *_AUC, "constraints/rate_gap.py"),
     "head_speed": ("heads", *_SOLVERS),
+    "estimate_cost": ("estimators/new_rows.py", "estimators/_cross_fitted_gaps.py", *_PARITY, *_AUC, *_LOSSES),
     "exact_heads": ("heads", *_SOLVERS),
     "import_time": ("*", "estimators", "solvers", "constraints", "models", "objectives", "checks", "metrics"),
     "large_data": (*_PARITY, *_AUC, "estimators/rate_parity.py", "data.py"),

@@ -143,14 +143,20 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             result = self._solved_again(solver, problem, result, steps, rng)
             if is_free:
                 return result, steps
-        errors: dict[str, float] = {}
+        optimism_found = {} if steps is None else steps.optimism
         if estimate is here:
-            begin = None if of_folds else solver.start_of_parts(problem, result)
-            states = solver.without_folds(problem, result) if tells_folds else None
-            estimate = partial(here, states=states, begin=begin)
-        else:  # another process may still be busy with it
-            errors = self._own_errors(problem, result.model_state)
-        return result, replace(estimate(), optimism={} if steps is None else steps.optimism, own_errors=errors)
+            estimated = self._estimated_after(solver, problem, result, of_folds, seed)
+            return result, replace(estimated, optimism=optimism_found)
+        errors = self._own_errors(problem, result.model_state)  # another process may still be busy with the estimates
+        return result, replace(estimate(), optimism=optimism_found, own_errors=errors)
+
+    def _estimated_after(
+        self, solver: Solver, problem: Problem, result: SolverResult, of_folds: Sequence[Start | None], seed: int
+    ) -> NewRowEstimates:
+        """Estimate by models without folds that the solver tells, or that are fitted from a start near the result."""
+        states = solver.without_folds(problem, result) if self._may_tell_folds(solver, problem) else None
+        begin = None if of_folds or states is not None else solver.start_of_parts(problem, result)
+        return self._estimated(solver, problem, of_folds, seed, states, begin)
 
     def _own_errors(self, problem: Problem, state: Any) -> dict[str, float]:
         """Standard errors of the metrics of a model, by constraint."""
@@ -164,7 +170,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         return is_small and has_steps(problem) and not fold_obstacle(problem, _STEP_FOLDS, self._fold_units(problem))
 
     def _estimated_by_steps(self, problem: Problem, result: SolverResult) -> NewRowEstimates | None:
-        """Estimates by steps from a result to the fits without a fold; None where no bound is active."""
+        """Estimates by steps from a result to the fits without a fold; None of a result that keeps no bounds."""
         params = result.model_state
         unseen = None if result.status.is_infeasible else scores_without_folds(problem, params, _STEP_FOLDS)
         if unseen is None:
@@ -185,10 +191,13 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         rng: np.random.Generator,
     ) -> SolverResult:
         """The result, or that of a fit which makes up for the optimism if there is any worth mentioning."""
-        kappas = {c.name: c.kappa for c in problem.constraints}
+        kappas = {constraint.name: constraint.kappa for constraint in problem.constraints}
         if not any(kappas[name] and own.max() > _LEAST * kappas[name] for name, own in estimated.optimism.items()):
             return result
-        again = self._solve_all(solver, estimated.made_up_for(problem, _MOST_OF_STEPS), result.start, rng)
+        stricter = estimated.made_up_for(problem, _MOST_OF_STEPS)
+        if stricter.holds(problem.scores(result.model_state)):
+            return result
+        again = self._solve_all(solver, stricter, result.start, rng)
         return result if again.status.is_infeasible else again
 
     def _begun(self, estimate: Callable[[], NewRowEstimates], problem: Problem) -> Callable[[], NewRowEstimates]:

@@ -46,8 +46,7 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     Returns
     -------
     scores : ndarray of shape (n_samples,) or None
-        None where no active bound balances the objective, and for other problems than those of means of smooth losses
-        of one linear score.
+        None for other problems than those of means of smooth losses of one linear score.
 
     References
     ----------
@@ -60,8 +59,6 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     scores = problem.scores(params)
     whole = _Rows.of(problem, scores)
     solution = _solution(problem, whole, params)
-    if solution is None:
-        return None
     folds, unseen = problem.data.folds(n_folds), scores.copy()
     for fold, step in enumerate(_steps(problem, whole, solution, folds, n_folds)):
         unseen[folds == fold] += step
@@ -137,25 +134,21 @@ class _Solution(NamedTuple):
     normals: np.ndarray
 
 
-def _solution(problem: Problem, whole: _Rows, params: np.ndarray) -> _Solution | None:
-    """The multipliers that balance the slope of the objective best; None if none does."""
+def _solution(problem: Problem, whole: _Rows, params: np.ndarray) -> _Solution:
+    """The multipliers that balance the slope of the objective best, and the components that they are of."""
     model: Any = problem.model
     slack = np.repeat(
         [_SLACK * c.kappa + _LEAST_SLACK for c in problem.constraints],
         [len(c.component_names) for c in problem.constraints],
     )
     active, none = np.flatnonzero(whole.values() > -slack), np.zeros(whole.size)
-    if not active.size:
-        return None
     free = whole.slope(none)
     slopes = [free, *(whole.slope(unit) - free for unit in np.eye(whole.size)[active])]
     gradients = pulled_back(model, problem.data, map(torch.from_numpy, slopes))
     gradients[:, 0] += model.penalty(params)[1]
     curvature = Curvature.of(model, model.curvature(problem.data, whole.curvature(none)))
     lengths = curvature.descents(gradients)
-    found, _ = nnls(lengths[:, 1:], -lengths[:, 0])
-    if not found.any():
-        return None
+    found = nnls(lengths[:, 1:], -lengths[:, 0])[0] if active.size else np.empty(0)
     multipliers = none
     multipliers[active] = found
     return _Solution(active[found > 0], multipliers, gradients[:, 1:][:, found > 0])

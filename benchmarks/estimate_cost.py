@@ -1,0 +1,113 @@
+"""What the estimates for new rows take beside the fits that they are about: ``python -m benchmarks.estimate_cost``.
+
+Fits with default arguments to the first split of every data set, by notion, and adds up the processor seconds of the
+estimate (one thread, means over ``kappa`` of 0.02 and 0.05). The rest is the fit, with the second one that makes up for
+the optimism of losses. ``--quick`` takes a small generated data set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+
+from benchmarks._common import DOCS, save, set_threads
+from benchmarks.any_model.data import CASES, Part, load_split
+from benchmarks.any_model.methods import quiet
+from benchmarks.any_model.notions import NOTIONS
+from benchmarks.manifest import recorded
+from benchmarks.new_rows.methods import DATA, features_of, linear_model
+from fairconstrained import FairBoostingClassifier, LossParityClassifier
+from fairconstrained.estimators.new_rows import TellsNewRows
+
+KAPPAS = (0.02, 0.05)
+#: Methods of estimators that estimate, and do nothing else.
+_ESTIMATES = ("_estimated", "_estimated_by_steps", "_estimated_after", "_gaps_of")
+
+
+class Clock:
+    """Processor seconds of the outermost of some calls, which call each other."""
+
+    def __init__(self) -> None:
+        self.seconds, self._is_running = 0.0, False
+
+    def counting(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method, which is counted."""
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            if self._is_running:
+                return method(*args, **kwargs)
+            self._is_running, begin = True, time.process_time()
+            try:
+                return method(*args, **kwargs)
+            finally:
+                self.seconds += time.process_time() - begin
+                self._is_running = False
+
+        return counted
+
+
+@contextmanager
+def clock_of_estimates() -> Iterator[Clock]:
+    """A clock that counts the estimates of all fits, which are made in this process."""
+    clock = Clock()
+    with ExitStack() as stack:
+        for name in _ESTIMATES:
+            counted = clock.counting(getattr(TellsNewRows, name))
+            stack.enter_context(mock.patch.object(TellsNewRows, name, counted))
+        stack.enter_context(mock.patch.object(TellsNewRows, "_begun", lambda self, estimate, problem: estimate))
+        yield clock
+
+
+def models() -> dict[str, Callable[[float], Any]]:
+    """Estimators with their default arguments, by what they bound; given ``kappa``."""
+    linear = {name: partial(linear_model, notion, random_state=0) for name, notion in NOTIONS.items()}
+    rates = ("demographic_parity", "equalized_odds")
+    errors = {f"{name}, fewest errors": partial(linear[name], objective="zero_one") for name in rates}
+    trees = {f"{name}, boosted trees": partial(FairBoostingClassifier, constraint=name) for name in rates}
+    return linear | errors | {"loss_parity, network": partial(LossParityClassifier, random_state=0)} | trees
+
+
+def seconds_of(model: Any, rows: Part) -> tuple[float, float]:
+    """Processor seconds of a fit without the estimate, and of the estimate."""
+    with clock_of_estimates() as clock, quiet():
+        begin = time.process_time()
+        model.fit(rows.X, rows.y, sensitive_features=rows.groups)
+        whole = time.process_time() - begin
+    return whole - clock.seconds, clock.seconds
+
+
+def table(data: str, kappas: tuple[float, ...] = KAPPAS) -> pd.DataFrame:
+    """A line for every notion: seconds of the fits and of the estimates, and how many times as long these take."""
+    lines = []
+    for name, model in models().items():
+        rows = load_split(data, 0).train if "trees" in name else features_of(data, 0).train
+        fit, estimate = np.mean([seconds_of(model(kappa), rows) for kappa in kappas], axis=0)
+        lines.append({"data": CASES[data].title, "bound": name, "fit": fit, "estimate": estimate})
+    return pd.DataFrame(lines).assign(times=lambda each: each.estimate / each.fit)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, write the CSV and print it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one small generated data set, to see that it runs")
+    options = parser.parse_args(arguments)
+    set_threads(1)
+    found = table("generated", KAPPAS[1:]) if options.quick else pd.concat(map(table, DATA))
+    save(found, f"estimate_cost{'_quick' if options.quick else ''}")
+    if not options.quick:
+        with recorded("estimate_cost"):
+            found.round({"fit": 3, "estimate": 3, "times": 2}).to_csv(
+                DOCS / "benchmarks" / "estimate_cost.csv", index=False
+            )
+
+
+if __name__ == "__main__":
+    main()
