@@ -55,8 +55,8 @@ class BoundsNewRows:
     promise : {"training", "new_rows"}, default="training"
         With "training", ``kappa`` bounds the metrics on the training rows; with "new_rows" their estimates on new rows,
         ``new_row_gaps_``. Then ``constraint_values_``, those of the training rows, may be larger or smaller. The fit
-        aims half a standard error of the estimate lower, but not below half of ``kappa``, and takes several fits of
-        each fold: of linear scores these are fits without bounds, and a search in few directions follows.
+        aims a quarter of a standard error of the estimate lower, but not below half of ``kappa``, and takes several
+        fits of each fold: of linear scores these are fits without bounds, and a search in few directions follows.
     new_row_folds : int, "auto" or None, default="auto"
         Folds of the rows for ``new_row_gaps_``. "auto": the five of the solver "cross_fitted" with a smooth objective,
         and 20 for losses of linear scores, which take a step each in place of a fit; elsewhere 2, or 5 with
