@@ -1,4 +1,4 @@
-"""What the estimates for new rows take beside the fits that they are about: ``python -m benchmarks.estimate_cost``.
+"""Seconds of the estimates for new rows beside those of the fits: ``python -m benchmarks.estimate_cost``.
 
 Fits with default arguments to the first split of every data set, by notion, and adds up the processor seconds of the
 estimate (one thread, means over ``kappa`` of 0.02 and 0.05). The rest is the fit, with the second one that makes up for

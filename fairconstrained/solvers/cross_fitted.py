@@ -268,7 +268,7 @@ class CrossFitted(Solver):
         return states if len(states) == self.n_folds else None
 
     def _moves(self, whole: Problem, b: np.ndarray, is_far: bool) -> Callable[[Problem], np.ndarray | None]:
-        """What leads from the numbers b of a problem in a span to those of the problem of a part of its rows."""
+        """A function from the problem of a part of the rows to its numbers, which begins at the b of all rows."""
         rng = np.random.default_rng(0)
         if not SpanSearch.obstacle(whole):
             return lambda part: SpanSearch().solved_near(part, b, rng)

@@ -193,7 +193,7 @@ class SpanSearch(Solver):
         Parameters
         ----------
         problem : Problem
-            Of few features.
+            Linear scores of few features.
         params : ndarray of shape (n_params,)
         rng : numpy.random.Generator
 
