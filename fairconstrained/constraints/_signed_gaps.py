@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from fairconstrained.constraints._optimism import KnowsOptimism
 from fairconstrained.constraints._smoothed import BoundSmoothed
 from fairconstrained.constraints.offsets import free_offset
 
@@ -17,11 +18,13 @@ __all__ = ["BoundSignedGaps"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoundSignedGaps(BoundSmoothed):
+class BoundSignedGaps(KnowsOptimism, BoundSmoothed):
     """``|gap_j(scores)| <= kappa`` for signed gaps that do not change when all scores move alike.
 
     Components: every gap, then every gap with the other sign.
     """
+
+    optimism: np.ndarray | None = None
 
     @abstractmethod
     def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
@@ -35,6 +38,16 @@ class BoundSignedGaps(BoundSmoothed):
         """The largest gap."""
         return float(np.abs(self._exact_gaps(scores)).max(initial=0.0))
 
+    @override
+    def differences(self, scores: np.ndarray) -> np.ndarray:
+        gaps = self._exact_gaps(scores)
+        return np.concatenate([gaps, -gaps])
+
+    @property
+    @override
+    def bounds_metric(self) -> bool:  # type: ignore[override]
+        return self.optimism is None
+
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """Implement `BoundConstraint.values_at_cuts`; only the order of the scores counts."""
         return np.full(cuts.size, self.metric(scores))
@@ -47,7 +60,12 @@ class BoundSignedGaps(BoundSmoothed):
         """Implement `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
         return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
+    @property
+    def _limits(self) -> Tensor | float:
+        """Bounds of the components of the surrogate."""
+        return self.allowed_gap if self.optimism is None else self.allowed_gap - torch.from_numpy(self.optimism)
+
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """The surrogate of both signs as ``<= 0``."""
         gaps = self._smooth_gaps(scores) + self.correction
-        return torch.cat([gaps, -gaps]) - self.allowed_gap
+        return torch.cat([gaps, -gaps]) - self._limits

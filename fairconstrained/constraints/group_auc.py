@@ -143,7 +143,7 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
 
     def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """The convex part that is subtracted, see `plus`: the terms of negative sign, and the bound."""
-        return self._part(scores, -1) + (0.5 + self.allowed_gap)
+        return self._part(scores, -1) + (0.5 + self._limits)
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:

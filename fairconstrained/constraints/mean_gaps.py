@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from fairconstrained.cells import cell_sums
 from fairconstrained.constraints._comparisons import Comparisons
+from fairconstrained.constraints._optimism import KnowsOptimism
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._row_functions import TOLERANCE, BoundRowFunction, RowFunction
 from fairconstrained.constraints.compared_groups import ComparedGroups, GroupLimits
@@ -29,7 +30,7 @@ _OF_ROWS = ("_blocks", "_block_shares", "_cell_sizes", "_is_hit", "_labels")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoundMeanGaps(BoundRowFunction):
+class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
     """Bound on gaps between means. Components: every comparison of two sides, for each of the signs.
 
     On a mini-batch, the mean of a group that has no rows there, and all that is compared with it, count as equal.
@@ -45,8 +46,6 @@ class BoundMeanGaps(BoundRowFunction):
         Factor of logarithms, so that their quadratic penalties do not outweigh every loss.
     levels : ndarray of shape (n_cells,), or 1
         Smooth means at the scores of the last refinement, around which the logarithms of ratios are linear.
-    optimism : ndarray of shape (n_components,), or None
-        By how much larger the differences are on rows that the model has not seen, see `with_optimism`.
     """
 
     notion: Notion
@@ -157,23 +156,10 @@ class BoundMeanGaps(BoundRowFunction):
         plain = replace(self, margin=0.0, correction=0.0, optimism=None)
         return plain._exact_components(scores) + table.limit(self.kappa)
 
-    @override
-    def with_optimism(self, optimism: np.ndarray) -> Self:
-        return replace(self, optimism=optimism)
-
     @property
     @override
     def bounds_metric(self) -> bool:  # type: ignore[override]  # that of a constraint on other rows as well
         return self.optimism is None and self.comparisons.form.is_of_metric
-
-    @override
-    def exact(self, scores: np.ndarray) -> float:
-        excess = super().exact(scores)
-        if self.optimism is None:
-            return excess
-        differences = self.differences(scores)
-        assert differences is not None  # they have an optimism
-        return max(excess, float((differences + self.optimism).max()) - self.kappa)
 
     @property
     @override

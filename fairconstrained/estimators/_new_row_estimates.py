@@ -61,23 +61,22 @@ class NewRowEstimates:
     optimism: dict[str, np.ndarray] = field(default_factory=dict)
     own_errors: dict[str, float] = field(default_factory=dict)
 
-    def made_up_for(self, problem: Problem, most: float | None = None) -> Problem:
+    def made_up_for(self, problem: Problem, most: float | None = None, least: float = 0.0) -> Problem:
         """Return the problem with bounds on differences of rows not seen besides.
 
-        At most ``most`` times ``kappa`` of it is made up for. None stands for what the bounds on rows seen leave room
-        for: with the same part of every difference, losses of the groups that are as far apart as the optimism, the
-        other way round, are within all bounds.
+        At most ``most`` times ``kappa`` of it is made up for, and nothing of less than ``least`` times ``kappa``. None
+        stands for what the bounds on rows seen leave room for: with the same part of every difference, losses of the
+        groups that are as far apart as the optimism, the other way round, are within all bounds.
         """
-        if not self.optimism:
-            return problem
         most = _MOST if most is None else most
         bounds: list[BoundConstraint] = []
         for constraint in problem.constraints:
             known = np.maximum(self.optimism.get(constraint.name, 0.0), 0.0)
             largest = float(np.max(known))
-            part = min(1.0, most * constraint.kappa / largest) if largest else 0.0
+            part = min(1.0, most * constraint.kappa / largest) if largest > least * constraint.kappa else 0.0
             bounds.append(constraint.with_optimism(part * known) if part else constraint)
-        return replace(problem, constraints=tuple(bounds))
+        is_same = all(new is old for new, old in zip(bounds, problem.constraints, strict=True))
+        return problem if is_same else replace(problem, constraints=tuple(bounds))
 
     def about(self, problem: Problem, scores: np.ndarray, units: np.ndarray | None = None) -> NewRowEstimates:
         """The estimates as they are for the model with these scores of the training rows.

@@ -27,6 +27,7 @@ from fairconstrained.estimators._posing import PosesProblem
 from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.features import beside
+from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, SolverResult, has_steps, scores_without_folds
 from fairconstrained.solvers.cross_fitted_span import fewest_in_cells
@@ -131,24 +132,28 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     def _solved_then_estimated(
         self, solver: Solver, problem: Problem, start: Start | None, of_folds: Sequence[Start | None], seed: int
     ) -> tuple[SolverResult, NewRowEstimates]:
-        """Fit to all rows, and then estimate: by steps from there if they tell, and otherwise by fits to parts."""
+        """Fit to all rows, and then estimate: by steps from there if they tell, and otherwise by fits to parts.
+
+        A second fit makes up for the optimism that they show of losses and AUCs by linear scores.
+        """
         rng, may_step = np.random.default_rng(seed), self._may_step(solver, problem)
         here = partial(self._estimated, solver, problem, of_folds, seed)
-        tells_folds, is_free = self._may_tell_folds(solver, problem), self.new_row_folds == "auto"
-        is_later = tells_folds or (may_step and is_free)
+        is_free = self.new_row_folds == "auto"
+        is_later = self._may_tell_folds(solver, problem) or (may_step and is_free)
         estimate = here if is_later else self._begun(here, problem)
         result = self._solve_all(solver, problem, start, rng)
         steps = self._estimated_by_steps(problem, result) if may_step else None
-        if steps is not None:
-            result = self._solved_again(solver, problem, result, steps, rng)
-            if is_free:
-                return result, steps
-        optimism_found = {} if steps is None else steps.optimism
-        if estimate is here:
+        if steps is not None and is_free:
+            estimated = steps
+        elif estimate is here:
             estimated = self._estimated_after(solver, problem, result, of_folds, seed)
-            return result, replace(estimated, optimism=optimism_found)
-        errors = self._own_errors(problem, result.model_state)  # another process may still be busy with the estimates
-        return result, replace(estimate(), optimism=optimism_found, own_errors=errors)
+        else:
+            errors = self._own_errors(problem, result.model_state)  # another process may still be busy with it
+            estimated = replace(estimate(), own_errors=errors)
+        if steps is not None:
+            estimated = replace(estimated, optimism=steps.optimism)
+        stricter = estimated.made_up_for(problem, None if steps is None else _MOST_OF_STEPS, _LEAST)
+        return self._solved_again(solver, problem, result, stricter, rng), estimated
 
     def _estimated_after(
         self, solver: Solver, problem: Problem, result: SolverResult, of_folds: Sequence[Start | None], seed: int
@@ -162,12 +167,18 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         """Standard errors of the metrics of a model, by constraint."""
         return standard_errors(problem.constraints, problem.data, problem.scores(state), self._fold_units(problem))
 
-    def _may_step(self, solver: Solver, problem: Problem) -> bool:
-        """Whether steps to the fits without a fold may stand for these fits."""
+    def _has_optimism(self, solver: Solver, problem: Problem) -> bool:
+        """Whether linear scores are likely to have an optimism of losses and AUCs that a second fit can make up for."""
         if self._n_folds() is None or not solver.keeps_metric or solver.bounds_unseen_rows:
             return False
-        is_small = fewest_in_cells(problem, 0) <= _MANY_ROWS * problem.data.n_features
-        return is_small and has_steps(problem) and not fold_obstacle(problem, _STEP_FOLDS, self._fold_units(problem))
+        is_linear, most = isinstance(problem.model, LinearModel), _MANY_ROWS * problem.data.n_features
+        return is_linear and fewest_in_cells(problem, 0) <= most
+
+    def _may_step(self, solver: Solver, problem: Problem) -> bool:
+        """Whether steps to the fits without a fold may stand for these fits."""
+        if not has_steps(problem) or fold_obstacle(problem, _STEP_FOLDS, self._fold_units(problem)):
+            return False
+        return self._has_optimism(solver, problem)
 
     def _estimated_by_steps(self, problem: Problem, result: SolverResult) -> NewRowEstimates | None:
         """Estimates by steps from a result to the fits without a fold; None of a result that keeps no bounds."""
@@ -183,19 +194,11 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         return replace(told, own_errors=errors)
 
     def _solved_again(
-        self,
-        solver: Solver,
-        problem: Problem,
-        result: SolverResult,
-        estimated: NewRowEstimates,
-        rng: np.random.Generator,
+        self, solver: Solver, problem: Problem, result: SolverResult, stricter: Problem, rng: np.random.Generator
     ) -> SolverResult:
-        """The result, or that of a fit which makes up for the optimism if there is any worth mentioning."""
-        kappas = {constraint.name: constraint.kappa for constraint in problem.constraints}
-        if not any(kappas[name] and own.max() > _LEAST * kappas[name] for name, own in estimated.optimism.items()):
-            return result
-        stricter = estimated.made_up_for(problem, _MOST_OF_STEPS)
-        if stricter.holds(problem.scores(result.model_state)):
+        """The result, or that of the stricter problem, which makes up for an optimism, if it is another one."""
+        scores = problem.scores(result.model_state)
+        if stricter is problem or result.status.is_infeasible or stricter.holds(scores):
             return result
         again = self._solve_all(solver, stricter, result.start, rng)
         return result if again.status.is_infeasible else again
@@ -258,7 +261,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             shared = self._shared if self.promise == "training" else SharedRows(keeps=False)
             held = held_out_scores(problem, n_folds, units, fit, starts, shared)
         errors = standard_errors(problem.constraints, problem.data, held.scores, units)
-        finds_optimism = self.promise == "training" and self._makes_up_for_optimism(solver)
+        finds_optimism = self._makes_up_for_optimism(solver) or self._has_optimism(solver, problem)
         how = f"{n_folds}-fold cross-fitting"
         return self._told_by(problem, held, n_folds, how, errors, power, finds_optimism)
 
@@ -276,7 +279,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         gaps, corrections, found = {}, {}, {}
         for constraint, seen, differences in zip(problem.constraints, held.seen, held.differences, strict=True):
             own = optimism(constraint, held.scores, differences, n_folds) if finds_optimism else None
-            if own is not None:
+            if own is not None and self.promise == "training":
                 found[constraint.name] = own
             estimate, correction = constraint.metric(held.scores), 0.0
             if self.promise == "training":  # otherwise a bound is chosen by the estimates, and chance favours them
