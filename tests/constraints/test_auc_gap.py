@@ -271,6 +271,24 @@ def test_refined_values_are_the_exact_signed_gaps(data, draw_scores, evaluate, m
         assert refined.exact(scores) == constraint.exact(scores)
 
 
+@each_metric
+def test_gaps_on_rows_not_seen_are_bounded_as_well(data, draw_scores, evaluate, metric):
+    scores, rng = draw_scores(data), np.random.default_rng(0)
+    constraint = AUCGap(0.1, constraint=metric).unchecked(data).refined(scores, blur=0.1, margin=0.0)
+    signed = constraint.differences(scores)
+    gaps = exact_gaps(data, scores, sets_of(metric, data, None)[0])
+    np.testing.assert_allclose(signed, np.append(gaps, -gaps), atol=1e-12)
+    assert signed.max() == constraint.metric(scores)
+    optimism = np.where(rng.random(signed.size) < 0.5, 0.0, 0.3)
+    stricter = constraint.with_optimism(optimism)
+    assert stricter.exact(scores) == pytest.approx(max(signed.max(), (signed + optimism).max()) - 0.1)
+    assert stricter.metric(scores) == constraint.metric(scores)
+    assert constraint.bounds_metric
+    assert not stricter.bounds_metric
+    moved = evaluate(stricter, "values", scores) - evaluate(constraint, "values", scores)
+    np.testing.assert_allclose(moved, optimism, atol=1e-12)
+
+
 def test_a_width_that_the_user_chose_stays(data, draw_scores):
     constraint = AUCGap(0.3, surrogate_width=0.7).unchecked(data)
     assert constraint.refined(draw_scores(data), blur=0.01, margin=0.0).surrogate.width == 0.7

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 
 from fairconstrained import (
     AUCFairClassifier,
@@ -514,6 +515,23 @@ def test_folds_that_the_user_asks_for_are_fitted_without_steps():
     )
     assert own.new_row_gaps_["loss_parity"].how == "3-fold cross-fitting"
     np.testing.assert_array_equal(own.coef_, default.coef_)  # the optimism is that of the steps all the same
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
+def test_linear_scores_make_up_for_the_optimism_of_aucs():
+    X, y, groups = uneven(20_000, seed=1)
+    gaps = {"auto": [], None: []}
+    for seed in (2, 3, 4):
+        rows = uneven(600, seed)
+        for folds, own in gaps.items():
+            model = AUCFairClassifier(0.04, constraint="intra_group", random_state=0, new_row_folds=folds)
+            model = fitted(model, rows)
+            aucs = [roc_auc_score(y[of], model.decision_function(X[of])) for of in (groups, ~groups)]
+            own.append(abs(aucs[0] - aucs[1]))
+            assert model.solver_ == "augmented_lagrangian"
+            assert model.constraint_values_["intra_group"] <= 0.04 + model.granularity_["intra_group"]
+    assert np.mean(gaps["auto"]) < np.mean(gaps[None]) - 0.01
 
 
 @pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")
