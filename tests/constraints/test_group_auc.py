@@ -157,6 +157,10 @@ def test_plus_minus_minus_is_the_value(pair, draw_scores, evaluate, interval, su
             values, plus, minus = (evaluate(refined, view, scores) for view in ("values", "plus", "minus"))
             assert values.shape == (2,)
             np.testing.assert_allclose(plus - minus, values, atol=1e-6)
+            optimism = np.array([0.1, 0.0])
+            stricter = refined.with_optimism(optimism)
+            moved = evaluate(stricter, "plus", scores) - evaluate(stricter, "minus", scores)
+            np.testing.assert_allclose(moved, values + optimism, atol=1e-6)
 
 
 @pytest.mark.parametrize("interval", [*INTERVALS, BY_GROUP], ids=str)
