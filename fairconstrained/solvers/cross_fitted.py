@@ -24,6 +24,7 @@ from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted_span import (
     CrossFittedModels,
     CrossFittedSpan,
+    Shrunk,
     fewest_in_cells,
     has_few_rows,
 )
@@ -243,8 +244,10 @@ class CrossFitted(Solver):
         solution. Where rows are few, or errors are counted, a search from b on finds the solution without the fold.
         """
         known = None if result.start is None else result.start.solver_state
-        if not isinstance(known, _Known) or known.reduced is None or result.status.is_infeasible:
+        if not isinstance(known, _Known) or result.status.is_infeasible:
             return None
+        if known.reduced is None:
+            return cast(Shrunk, known.models.shrunken).by_fold
         folds, rng = problem.data.folds(self.n_folds), np.random.default_rng(0)
         whole = CrossFittedSpan.of(problem, folds, rng, known.models)
         span = next(own for own in whole.from_narrow(problem) if own.problem.n_params == known.reduced.size)
@@ -387,8 +390,9 @@ def _may_vanish(constraint: BoundConstraint) -> bool:
 class _Known(NamedTuple):
     """Models of a span, the number of its folds, and where the solution in it ended.
 
-    ``reduced`` are the few numbers of the result, None where it is not in the span; of the problem with bounds on the
-    training rows as well if ``bounds_both``, and with ``margins`` on rows not seen if there are any.
+    ``reduced`` are the few numbers of the result, None where models are shrunken and that of the result is not; of the
+    problem with bounds on the training rows as well if ``bounds_both``, and with ``margins`` on rows not seen if there
+    are any.
     """
 
     models: CrossFittedModels

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -12,6 +14,7 @@ from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
+from fairconstrained.solvers import CrossFitted
 from fairconstrained.solvers._shrunken import shrunken_of_folds
 from fairconstrained.solvers._unconstrained import unconstrained_of_parts
 from fairconstrained.solvers.cross_fitted_span import CrossFittedModels, Shrunk, sums_of_cells
@@ -77,9 +80,28 @@ def test_sums_of_cells_are_the_directions_in_which_a_quantity_moves_as_a_whole()
     assert sums.shape == (4, 2)  # both components have the same direction, up to the sign
     np.testing.assert_array_equal(sums[:, 0], [1, 0, 0, 0])
     np.testing.assert_allclose(np.abs(sums[:, 1]), np.array([0, 1, 1, 2]) / np.sqrt(6))
-    models = CrossFittedModels([np.eye(4)], [[np.eye(4)]], 1, Shrunk(np.empty(0), np.empty(0), sums))
+    models = CrossFittedModels([np.eye(4)], [[np.eye(4)]], 1, Shrunk(np.empty(0), np.empty(0), sums, []))
     np.testing.assert_array_equal(models.narrowed.whole[0], sums)
     assert models._replace(shrunken=None).narrowed.whole[0].shape == (4, 4)
+
+
+@pytest.mark.parametrize("kappa", [0.1, 5.0])
+def test_models_without_a_fold_are_told_for_tight_and_loose_bounds(kappa):
+    problem, *_, rest = shrunken(600, 40)
+    problem = replace(problem, constraints=(LossParity(kappa).bind(problem.data),))
+    solver, rng = CrossFitted(), np.random.default_rng(0)
+    result = solver.solve(problem, None, rng)
+    is_free = result.start.solver_state.reduced is None
+    assert is_free == (kappa > 1)
+    states = solver.without_folds(problem, result)
+    for rows, state in zip(rest, states, strict=True):
+        part = problem.on(problem.data.part(rows))
+        if is_free:  # the unconstrained model of the other rows
+            (own,), _ = unconstrained_of_parts(part, [None])
+            assert np.std(part.scores(state) - part.scores(own)) < 0.02 * np.std(part.scores(own))
+        else:
+            assert part.constraints[0].metric(part.scores(state)) < 2 * kappa
+            assert np.std(part.scores(state) - part.scores(result.model_state)) > 0.01
 
 
 def auc(rows, kappa=0.02, **params):
