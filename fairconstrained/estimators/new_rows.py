@@ -261,7 +261,9 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             shared = self._shared if self.promise == "training" else SharedRows(keeps=False)
             held = held_out_scores(problem, n_folds, units, fit, starts, shared)
         errors = standard_errors(problem.constraints, problem.data, held.scores, units)
-        finds_optimism = self._makes_up_for_optimism(solver) or self._has_optimism(solver, problem)
+        # of means over rows, steps tell it or nothing does
+        of_pairs = problem.row_losses is None and self._has_optimism(solver, problem)
+        finds_optimism = self._makes_up_for_optimism(solver) or of_pairs
         how = f"{n_folds}-fold cross-fitting"
         return self._told_by(problem, held, n_folds, how, errors, power, finds_optimism)
 
