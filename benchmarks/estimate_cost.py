@@ -2,13 +2,12 @@
 
 Fits with default arguments to the first split of every data set, by notion, and adds up the processor seconds of the
 estimate (one thread, means over ``kappa`` of 0.02 and 0.05). The rest is the fit, with the second one that makes up for
-the optimism of losses. ``--quick`` takes a small generated data set.
+the optimism of losses and AUCs. ``--quick`` takes a small generated data set.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -22,6 +21,7 @@ from benchmarks._common import DOCS, save, set_threads
 from benchmarks.any_model.data import CASES, Part, load_split
 from benchmarks.any_model.methods import quiet
 from benchmarks.any_model.notions import NOTIONS
+from benchmarks.any_model.trees import Seconds
 from benchmarks.manifest import recorded
 from benchmarks.new_rows.methods import DATA, features_of, linear_model
 from fairconstrained import FairBoostingClassifier, LossParityClassifier
@@ -32,11 +32,10 @@ KAPPAS = (0.02, 0.05)
 _ESTIMATES = ("_estimated", "_estimated_by_steps", "_estimated_after", "_gaps_of")
 
 
-class Clock:
+class Clock(Seconds):
     """Processor seconds of the outermost of some calls, which call each other."""
 
-    def __init__(self) -> None:
-        self.seconds, self._is_running = 0.0, False
+    _is_running = False
 
     def counting(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """Return the method, which is counted."""
@@ -44,11 +43,11 @@ class Clock:
         def counted(*args: Any, **kwargs: Any) -> Any:
             if self._is_running:
                 return method(*args, **kwargs)
-            self._is_running, begin = True, time.process_time()
+            self._is_running = True
             try:
-                return method(*args, **kwargs)
+                with self.count():
+                    return method(*args, **kwargs)
             finally:
-                self.seconds += time.process_time() - begin
                 self._is_running = False
 
         return counted
@@ -77,11 +76,10 @@ def models() -> dict[str, Callable[[float], Any]]:
 
 def seconds_of(model: Any, rows: Part) -> tuple[float, float]:
     """Processor seconds of a fit without the estimate, and of the estimate."""
-    with clock_of_estimates() as clock, quiet():
-        begin = time.process_time()
+    whole = Seconds()
+    with clock_of_estimates() as estimates, quiet(), whole.count():
         model.fit(rows.X, rows.y, sensitive_features=rows.groups)
-        whole = time.process_time() - begin
-    return whole - clock.seconds, clock.seconds
+    return whole.total - estimates.total, estimates.total
 
 
 def table(data: str, kappas: tuple[float, ...] = KAPPAS) -> pd.DataFrame:

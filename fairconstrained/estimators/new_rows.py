@@ -119,9 +119,9 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         self, solver: Solver, problem: Problem, start: Start | None, of_folds: Sequence[Start | None], seed: int
     ) -> tuple[SolverResult, NewRowEstimates]:
         """Fit to all rows as the promise asks for, and estimate the metrics on new rows."""
-        rng = np.random.default_rng(seed)
         if not self._makes_up_for_optimism(solver):
             return self._solved_then_estimated(solver, problem, start, of_folds, seed)
+        rng = np.random.default_rng(seed)
         estimated = self._estimated(solver, problem, of_folds, seed)
         stricter = estimated.made_up_for(problem)
         result = self._solve_all(solver, stricter, start, rng)
@@ -148,7 +148,8 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         elif estimate is here:
             estimated = self._estimated_after(solver, problem, result, of_folds, seed)
         else:
-            errors = self._own_errors(problem, result.model_state)  # another process may still be busy with it
+            # another process may still be busy with it
+            errors = self._own_errors(problem, problem.scores(result.model_state))
             estimated = replace(estimate(), own_errors=errors)
         if steps is not None:
             estimated = replace(estimated, optimism=steps.optimism)
@@ -163,9 +164,9 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         begin = None if of_folds or states is not None else solver.start_of_parts(problem, result)
         return self._estimated(solver, problem, of_folds, seed, states, begin)
 
-    def _own_errors(self, problem: Problem, state: Any) -> dict[str, float]:
-        """Standard errors of the metrics of a model, by constraint."""
-        return standard_errors(problem.constraints, problem.data, problem.scores(state), self._fold_units(problem))
+    def _own_errors(self, problem: Problem, scores: np.ndarray) -> dict[str, float]:
+        """Standard errors of the metrics of scores of the rows, by constraint."""
+        return standard_errors(problem.constraints, problem.data, scores, self._fold_units(problem))
 
     def _has_optimism(self, solver: Solver, problem: Problem) -> bool:
         """Whether linear scores are likely to have an optimism of losses and AUCs that a second fit can make up for."""
@@ -189,7 +190,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         scores = problem.scores(params)
         seen = np.array([constraint.metric(scores) for constraint in problem.constraints])
         held = HeldOutScores(unseen, (), seen, [constraint.differences(scores) for constraint in problem.constraints])
-        how, errors = f"steps to the fits without one of {_STEP_FOLDS} folds", self._own_errors(problem, params)
+        how, errors = f"steps to the fits without one of {_STEP_FOLDS} folds", self._own_errors(problem, scores)
         told = self._told_by(problem, held, _STEP_FOLDS, how, errors, SIZE_OF_ITS_OWN, finds_optimism=True)
         return replace(told, own_errors=errors)
 
@@ -197,8 +198,9 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         self, solver: Solver, problem: Problem, result: SolverResult, stricter: Problem, rng: np.random.Generator
     ) -> SolverResult:
         """The result, or that of the stricter problem, which makes up for an optimism, if it is another one."""
-        scores = problem.scores(result.model_state)
-        if stricter is problem or result.status.is_infeasible or stricter.holds(scores):
+        if stricter is problem or result.status.is_infeasible:
+            return result
+        if stricter.holds(problem.scores(result.model_state)):
             return result
         again = self._solve_all(solver, stricter, result.start, rng)
         return result if again.status.is_infeasible else again
@@ -260,11 +262,10 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             # the rows of a promise for new rows are those of a span, which depends on the bound
             shared = self._shared if self.promise == "training" else SharedRows(keeps=False)
             held = held_out_scores(problem, n_folds, units, fit, starts, shared)
-        errors = standard_errors(problem.constraints, problem.data, held.scores, units)
         # of means over rows, steps tell it or nothing does
         of_pairs = problem.row_losses is None and self._has_optimism(solver, problem)
-        finds_optimism = self._makes_up_for_optimism(solver) or of_pairs
-        how = f"{n_folds}-fold cross-fitting"
+        finds_optimism = self.promise == "training" and (self._makes_up_for_optimism(solver) or of_pairs)
+        how, errors = f"{n_folds}-fold cross-fitting", self._own_errors(problem, held.scores)
         return self._told_by(problem, held, n_folds, how, errors, power, finds_optimism)
 
     def _told_by(
@@ -281,7 +282,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         gaps, corrections, found = {}, {}, {}
         for constraint, seen, differences in zip(problem.constraints, held.seen, held.differences, strict=True):
             own = optimism(constraint, held.scores, differences, n_folds) if finds_optimism else None
-            if own is not None and self.promise == "training":
+            if own is not None:
                 found[constraint.name] = own
             estimate, correction = constraint.metric(held.scores), 0.0
             if self.promise == "training":  # otherwise a bound is chosen by the estimates, and chance favours them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,15 @@ class InSpan(NamedTuple):
     params: np.ndarray
     margins: np.ndarray
     bounds_both: bool
+
+    def problem_in(self, span: CrossFittedSpan, problem: Problem) -> Problem:
+        """The problem of the solution, in a span and with the bounds of ``problem`` on the rows that it has seen."""
+        return next(islice(span.with_margins(self.margins).problems(problem), int(self.bounds_both), None))
+
+    def solved_again(self, part: Problem, tol: float) -> np.ndarray:
+        """The solution of the problem of a part of the rows, from this one; this one where there is none."""
+        found = SequentialQuadratic(tol=tol).solve(part, Start(self.params), np.random.default_rng(0))
+        return self.params if found.status.is_infeasible else found.model_state
 
 
 @dataclass

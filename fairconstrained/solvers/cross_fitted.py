@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -142,11 +142,12 @@ class CrossFitted(Solver):
         known = state if isinstance(state, _Known) and state.n_folds == self.n_folds else None
         models, near = (None, None) if known is None else (known.models, known.start)
         span = CrossFittedSpan.of(problem, problem.data.folds(self.n_folds), random_state, models)
-        n_evaluations = 0 if known else span.models.n_evaluations
+        n_evaluations, no_margins = 0 if known else span.models.n_evaluations, np.zeros(len(problem.constraints))
         if span.needs_no_move(problem):
             found = on_all_rows.solve(problem, None, random_state, callback)
-            numbers = span.free if span.models.shrunken is None else None  # the model of all rows is not shrunken
-            known = _Known(span.models, self.n_folds, None, numbers)  # for smaller bounds
+            # shrunken models are not those of all rows
+            chosen = InSpan(span.free, no_margins, False) if span.models.shrunken is None else None
+            known = _Known(span.models, self.n_folds, None, chosen)  # for smaller bounds
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
         if span.models.shrunken is not None:
@@ -172,7 +173,8 @@ class CrossFitted(Solver):
             if measured.excess <= 0 and not found.status.is_infeasible:
                 origin = None if known is None or known.start is None else known.start.model_state
                 near = None if near is None else replace(near, previous=origin)
-                known = _Known(span.models, self.n_folds, near, found.model_state, solved is not span.problem)
+                chosen = InSpan(found.model_state, no_margins, solved is not span.problem)
+                known = _Known(span.models, self.n_folds, near, chosen)
                 return replace(
                     found,
                     model_state=params,
@@ -200,8 +202,7 @@ class CrossFitted(Solver):
         run = FewDirections(problem, self.tol, completed, Recorder(callback, self.verbose), n_evaluations)
         kept = run.solve(span, rng)
         if kept is not None:
-            params, margins, bounds_both = cast(InSpan, run.chosen)
-            known = _Known(span.models, self.n_folds, None, params, bounds_both, margins)
+            known = _Known(span.models, self.n_folds, None, run.chosen)
             start = Start(kept.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             kept = replace(kept, history=tuple(run.recorder.records), start=start)
             return replace(kept, n_iter=run.n_iter, n_evaluations=run.n_evaluations)
@@ -246,45 +247,38 @@ class CrossFitted(Solver):
         known = None if result.start is None else result.start.solver_state
         if not isinstance(known, _Known) or result.status.is_infeasible:
             return None
-        if known.reduced is None:
+        chosen = known.chosen
+        if chosen is None:
             return cast(Shrunk, known.models.shrunken).by_fold
-        folds, rng = problem.data.folds(self.n_folds), np.random.default_rng(0)
-        whole = CrossFittedSpan.of(problem, folds, rng, known.models)
-        span = next(own for own in whole.from_narrow(problem) if own.problem.n_params == known.reduced.size)
-
-        def reduced(span: CrossFittedSpan, problem: Problem) -> Problem:
-            own = span if known.margins is None else span.with_margins(known.margins)
-            return next(islice(own.problems(problem), int(known.bounds_both), None))
-
-        def without(fold: int) -> np.ndarray | None:
-            seen = np.flatnonzero(folds != fold)
-            part = span.without(fold, seen)
-            rest = problem.on(problem.data.part(seen)) if known.bounds_both else problem
-            numbers = moved(reduced(part, rest))
-            return None if numbers is None else part.lift(numbers)
-
+        folds = problem.data.folds(self.n_folds)
+        whole = CrossFittedSpan.of(problem, folds, np.random.default_rng(0), known.models)
+        span = next(own for own in whole.from_narrow(problem) if own.problem.n_params == chosen.params.size)
+        states = []
         try:
-            moved = self._moves(reduced(span, problem), known.reduced, span.models.shrunken is not None)
-            states = [state for fold in range(self.n_folds) if (state := without(fold)) is not None]
+            move = self._move(chosen, chosen.problem_in(span, problem), span.models.shrunken is not None)
+            if move is None:
+                return None
+            for fold in range(self.n_folds):
+                seen = np.flatnonzero(folds != fold)
+                part = span.without(fold, seen)
+                rest = problem.on(problem.data.part(seen)) if chosen.bounds_both else problem
+                numbers = move(chosen.problem_in(part, rest))
+                if numbers is None:
+                    return None
+                states.append(part.lift(numbers))
         except RuntimeError:  # a program is not solved
             return None
-        return states if len(states) == self.n_folds else None
+        return states
 
-    def _moves(self, whole: Problem, b: np.ndarray, is_far: bool) -> Callable[[Problem], np.ndarray | None]:
-        """A function from the problem of a part of the rows to its numbers, which begins at the b of all rows."""
-        rng = np.random.default_rng(0)
+    def _move(self, chosen: InSpan, whole: Problem, is_far: bool) -> Callable[[Problem], np.ndarray | None] | None:
+        """A function from the problem of a part of the rows to its numbers, which begins at those of all rows."""
+        b, blur = chosen.params, SequentialQuadratic.blur
         if not SpanSearch.obstacle(whole):
-            return lambda part: SpanSearch().solved_near(part, b, rng)
+            return partial(SpanSearch().solved_near, params=b, random_state=np.random.default_rng(0))
         if is_far:
-
-            def solved(part: Problem) -> np.ndarray:
-                found = SequentialQuadratic(tol=self.tol).solve(part, Start(b), rng)
-                return b if found.status.is_infeasible else found.model_state
-
-            return solved
+            return partial(chosen.solved_again, tol=self.tol)
         if SequentialQuadratic.obstacle(whole) or not has_convex_hessian(whole):
-            return lambda part: None
-        blur = SequentialQuadratic.blur
+            return None
         step = newton_step(whole, b, blur)
         return lambda part: b + newton_step(part, b, blur) - step
 
@@ -390,14 +384,10 @@ def _may_vanish(constraint: BoundConstraint) -> bool:
 class _Known(NamedTuple):
     """Models of a span, the number of its folds, and where the solution in it ended.
 
-    ``reduced`` are the few numbers of the result, None where models are shrunken and that of the result is not; of the
-    problem with bounds on the training rows as well if ``bounds_both``, and with ``margins`` on rows not seen if there
-    are any.
+    ``chosen`` is the result in the span, None where models are shrunken and that of the result is not.
     """
 
     models: CrossFittedModels
     n_folds: int
     start: Start | None
-    reduced: np.ndarray | None
-    bounds_both: bool = False
-    margins: np.ndarray | None = None
+    chosen: InSpan | None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import islice
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -26,7 +25,6 @@ from fairconstrained.solvers.cross_fitted_span import (
     fewest_in_cells,
     has_few_in_cells,
 )
-from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.solvers.span import Span
 from fairconstrained.views import RowLosses, Stochastic
 
@@ -183,10 +181,8 @@ class CrossFittedNetwork(AdamLagrangian):
         heads, chosen, states = _Heads.of(problem, known.networks, self.n_folds), known.chosen, []
         for fold in range(self.n_folds):
             seen = np.flatnonzero(heads.span.folds != fold)
-            part = heads.span.without(fold, seen).with_margins(chosen.margins)
-            reduced = next(islice(part.problems(heads.without(fold, seen)), int(chosen.bounds_both), None))
-            found = SequentialQuadratic(tol=self.tol).solve(reduced, Start(chosen.params), np.random.default_rng(0))
-            numbers = chosen.params if found.status.is_infeasible else found.model_state
+            part = heads.span.without(fold, seen)
+            numbers = chosen.solved_again(chosen.problem_in(part, heads.without(fold, seen)), self.tol)
             states.append(heads.with_head(1 + fold, part.lift(numbers)))
         return states
 

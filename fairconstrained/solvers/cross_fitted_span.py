@@ -90,17 +90,17 @@ class Shrunk(NamedTuple):
     ----------
     seen, unseen : ndarray of shape (n_samples,)
         Scores of the unconstrained model, and of those that have not seen the row.
+    by_fold : list of ndarray of shape (n_params,)
+        Unconstrained models without shrinkage, fitted without one fold after the other.
     sums : ndarray of shape (n_columns, n_narrow)
         Combinations of the columns of a model: the unconstrained model, and the directions in which all rows of a
         bounded quantity move together.
-    by_fold : list of ndarray of shape (n_params,)
-        Unconstrained models without shrinkage, fitted without one fold after the other.
     """
 
     seen: np.ndarray
     unseen: np.ndarray
-    sums: np.ndarray
     by_fold: list[np.ndarray]
+    sums: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,9 +328,9 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     data, columns, by_fold = problem.data, _linear(problem).score_columns, _by_fold(folds)
     seen = (np.delete(np.arange(data.n_samples), unseen) for unseen in by_fold)
     (free, *found), n_evaluations = unconstrained_of_parts(problem, chain([None], seen))
-    smooth, ridge, scores, of_folds = smooth_without_constraints(problem), None, None, found
+    smooth, ridge, unshrunken = smooth_without_constraints(problem), None, None
     if has_few_rows(problem):
-        scores = problem.scores(free), unseen_scores(problem, by_fold, found)
+        unshrunken = problem.scores(free), unseen_scores(problem, by_fold, found), found
         free, found, ridge, more = shrunken_of_folds(smooth, [free, *found], by_fold)
         n_evaluations += more
     at = problem.scores(free)
@@ -340,10 +340,10 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     (of_all, of_parts), lengths = _directions(problem, by_row, slopes, by_fold, rng, ridge)
     whole = [np.hstack([own, of_all]) for own in columns(free)]
     models = [[np.hstack([own, moves]) for own in columns(each)] for each, moves in zip(found, of_parts, strict=True)]
-    if scores is None:
+    if unshrunken is None:
         return CrossFittedModels(whole, models, n_evaluations)
     sums = sums_of_cells(lengths, len(problem.component_names))
-    return CrossFittedModels(whole, models, n_evaluations, Shrunk(*scores, sums, of_folds))
+    return CrossFittedModels(whole, models, n_evaluations, Shrunk(*unshrunken, sums))
 
 
 def sums_of_cells(lengths: np.ndarray, n_components: int) -> np.ndarray:

@@ -187,7 +187,7 @@ class SpanSearch(Solver):
             n_sweeps += n_trials
         return min(ends, key=lambda end: (end.excess, end.worth)), n_sweeps
 
-    def solved_near(self, problem: Problem, params: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+    def solved_near(self, problem: Problem, params: np.ndarray, random_state: np.random.Generator) -> np.ndarray | None:
         """The best parameters next to those of a similar problem, such as that of more rows.
 
         Parameters
@@ -195,7 +195,7 @@ class SpanSearch(Solver):
         problem : Problem
             Linear scores of few features.
         params : ndarray of shape (n_params,)
-        rng : numpy.random.Generator
+        random_state : numpy.random.Generator
 
         Returns
         -------
@@ -212,7 +212,7 @@ class SpanSearch(Solver):
         whole, zeros = span.smoothed(sums), np.zeros(span.n_directions + 1)
         sharp = span.deviation * _SHARP * sums.order.size**-0.2
         numbers, worth, _ = whole.near(zeros, np.inf).minimised(zeros, sharp)
-        return self._finished(span, whole, numbers, worth, rng)[0].params
+        return self._finished(span, whole, numbers, worth, random_state)[0].params
 
     @staticmethod
     def _finished(

@@ -166,7 +166,7 @@ def test_a_step_leads_to_the_optimum_without_a_fold(parity_problem):
     def optimum(of):
         return SequentialQuadratic().solve(of.problem.without_constraints(), None, np.random.default_rng(0)).model_state
 
-    whole, numbers = optimum(span), result.start.solver_state.reduced
+    whole, numbers = optimum(span), result.start.solver_state.chosen.params
     for fold, (seen, state) in enumerate(found):
         part = span.without(fold, seen)
         exact, before = (problem.scores(part.lift(b)) for b in (numbers + optimum(part) - whole, numbers))

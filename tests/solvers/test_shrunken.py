@@ -80,7 +80,7 @@ def test_sums_of_cells_are_the_directions_in_which_a_quantity_moves_as_a_whole()
     assert sums.shape == (4, 2)  # both components have the same direction, up to the sign
     np.testing.assert_array_equal(sums[:, 0], [1, 0, 0, 0])
     np.testing.assert_allclose(np.abs(sums[:, 1]), np.array([0, 1, 1, 2]) / np.sqrt(6))
-    models = CrossFittedModels([np.eye(4)], [[np.eye(4)]], 1, Shrunk(np.empty(0), np.empty(0), sums, []))
+    models = CrossFittedModels([np.eye(4)], [[np.eye(4)]], 1, Shrunk(np.empty(0), np.empty(0), [], sums))
     np.testing.assert_array_equal(models.narrowed.whole[0], sums)
     assert models._replace(shrunken=None).narrowed.whole[0].shape == (4, 4)
 
@@ -91,7 +91,7 @@ def test_models_without_a_fold_are_told_for_tight_and_loose_bounds(kappa):
     problem = replace(problem, constraints=(LossParity(kappa).bind(problem.data),))
     solver, rng = CrossFitted(), np.random.default_rng(0)
     result = solver.solve(problem, None, rng)
-    is_free = result.start.solver_state.reduced is None
+    is_free = result.start.solver_state.chosen is None
     assert is_free == (kappa > 1)
     states = solver.without_folds(problem, result)
     for rows, state in zip(rest, states, strict=True):
