@@ -332,12 +332,21 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         return solver.solve_judged(self._training or problem, problem, start, rng, watch)
 
     @override
-    def _for_part(self, solver: Solver, share: float) -> tuple[Solver, float]:
+    def _for_part(self, solver: Solver, share: float) -> Solver:
         """Fewer trees in proportion, which learn about as much of their rows by heart as all trees of all rows."""
-        if self._training is not None:  # parts are those of the validation rows, for which all trees are grown
+        if not self._has_fewer_trees_of_parts:
             return super()._for_part(solver, share)
         assert isinstance(solver, NewtonBoosting)
-        return replace(solver, n_trees=max(round(share * solver.n_trees), 1)), SIZE_BY_ROWS
+        return replace(solver, n_trees=max(round(share * solver.n_trees), 1))
+
+    @override
+    def _optimism_power(self) -> float:
+        return SIZE_BY_ROWS if self._has_fewer_trees_of_parts else super()._optimism_power()
+
+    @property
+    def _has_fewer_trees_of_parts(self) -> bool:
+        """Whether parts of the rows take fewer trees; those of validation rows take all, grown on the others."""
+        return self._training is None
 
     @override
     def _n_records(self, solver: Solver, problem: Problem) -> int | None:

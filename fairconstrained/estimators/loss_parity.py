@@ -84,7 +84,7 @@ class LossParityClassifier(
         Activation function of the hidden layers.
     solver : str, default="auto"
         "auto" is "adam_lagrangian", with ``error_weight=1`` where the smallest group has a tenth of the rows and more.
-        Where the smallest compared cell has 50 rows and more, but fewer than eight for each of 9 to 1,000 features, it
+        Where the smallest compared cell has 50 rows and more, but fewer than 20 for each of 9 to 1,000 features, it
         is "cross_fitted_network", for the losses "log_loss" and "squared", unless there is a ``module`` or a limit of
         time, training stops early, groups overlap or there are several classes. Both keep the bound on the exact gap,
         and so does "augmented_lagrangian", which takes all rows in every step. The paper's "stochastic_ghost",

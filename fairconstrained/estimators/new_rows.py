@@ -108,9 +108,13 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         """Numbers of what has to be in one fold, by row; None: the clusters of the data."""
         return None
 
-    def _for_part(self, solver: Solver, share: float) -> tuple[Solver, float]:
-        """Return the solver for a share of the rows, and the power of their number by which its optimism falls."""
-        return solver.for_parts(), SIZE_OF_ITS_OWN
+    def _for_part(self, solver: Solver, share: float) -> Solver:
+        """Return the solver for a share of the rows."""
+        return solver.for_parts()
+
+    def _optimism_power(self) -> float:
+        """Power of the number of rows by which the optimism of a model falls."""
+        return SIZE_OF_ITS_OWN
 
     def _n_folds(self) -> int | None:
         return _FOLDS[self.promise] if self.new_row_folds == "auto" else self.new_row_folds  # type: ignore[return-value]
@@ -191,8 +195,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         seen = np.array([constraint.metric(scores) for constraint in problem.constraints])
         held = HeldOutScores(unseen, (), seen, [constraint.differences(scores) for constraint in problem.constraints])
         how, errors = f"steps to the fits without one of {_STEP_FOLDS} folds", self._own_errors(problem, scores)
-        told = self._told_by(problem, held, _STEP_FOLDS, how, errors, SIZE_OF_ITS_OWN, finds_optimism=True)
-        return replace(told, own_errors=errors)
+        return replace(self._told_by(problem, held, _STEP_FOLDS, how, errors), own_errors=errors)
 
     def _solved_again(
         self, solver: Solver, problem: Problem, result: SolverResult, stricter: Problem, rng: np.random.Generator
@@ -239,7 +242,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         units = self._fold_units(problem)
         if obstacle := fold_obstacle(problem, n_folds, units):
             return NewRowEstimates({c.name: NewRowGap(np.nan, np.nan, obstacle) for c in problem.constraints})
-        silent, power = self._for_part(replace(solver, verbose=0), 1 - 1 / n_folds)
+        silent = self._for_part(replace(solver, verbose=0), 1 - 1 / n_folds)
         bar = tqdm(
             total=n_folds,
             desc="estimate for new rows",
@@ -266,22 +269,16 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         of_pairs = problem.row_losses is None and self._has_optimism(solver, problem)
         finds_optimism = self.promise == "training" and (self._makes_up_for_optimism(solver) or of_pairs)
         how, errors = f"{n_folds}-fold cross-fitting", self._own_errors(problem, held.scores)
-        return self._told_by(problem, held, n_folds, how, errors, power, finds_optimism)
+        told = self._told_by(problem, held, n_folds, how, errors)
+        return told if finds_optimism else replace(told, optimism={})
 
     def _told_by(
-        self,
-        problem: Problem,
-        held: HeldOutScores,
-        n_folds: int,
-        how: str,
-        errors: Mapping[str, float],
-        power: float,
-        finds_optimism: bool,
+        self, problem: Problem, held: HeldOutScores, n_folds: int, how: str, errors: Mapping[str, float]
     ) -> NewRowEstimates:
-        """The estimates that scores by models without one of ``n_folds`` folds tell."""
-        gaps, corrections, found = {}, {}, {}
+        """The estimates and the optimism that scores by models without one of ``n_folds`` folds tell."""
+        gaps, corrections, found, power = {}, {}, {}, self._optimism_power()
         for constraint, seen, differences in zip(problem.constraints, held.seen, held.differences, strict=True):
-            own = optimism(constraint, held.scores, differences, n_folds) if finds_optimism else None
+            own = optimism(constraint, held.scores, differences, n_folds)
             if own is not None:
                 found[constraint.name] = own
             estimate, correction = constraint.metric(held.scores), 0.0

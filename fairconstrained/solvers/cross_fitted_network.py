@@ -32,6 +32,9 @@ __all__ = ["CrossFittedNetwork"]
 
 #: Rows of every compared cell from which on it suits; numbers chosen by fewer are chosen by chance.
 _ROWS = 50
+#: Rows of the smallest compared cell for each feature, below which it suits. With more, the optimism of one network is
+#: small enough to be made up for.
+_FEW_ROWS = 20
 #: Units of the layers of a small network at least.
 _UNITS = 4
 #: Ridge of the regressions on the last layer, relative to the mean square of its units.
@@ -51,8 +54,8 @@ class CrossFittedNetwork(AdamLagrangian):
 
     .. math:: s = b + \sum_j a_j h_j + \sum_j c_j r_j,
 
-    where :math:`r_j` is what the last layer can make that is nearest to :math:`\max(h_j, 0)` on the rows that the
-    networks have seen, by a ridge regression. The few numbers a, b and c solve the problem as in `CrossFitted` for few
+    where :math:`r_j` is what the last layer can make that is nearest to :math:`\max(h_j - \bar h_j, 0)` on the rows
+    that the networks have seen, by a ridge regression, with the mean :math:`\bar h_j` of these rows. The few numbers a, b and c solve the problem as in `CrossFitted` for few
     rows: with scores by networks without one fold after the other, so that kappa bounds the metrics of rows which they
     have not seen, and those of the training rows as well, and with a margin for what the numbers themselves overfit. If
     none keep both bounds, `AdamLagrangian` takes the problem on the training rows alone.
@@ -104,7 +107,7 @@ class CrossFittedNetwork(AdamLagrangian):
         loss = getattr(problem.objective, "row_loss", None)
         if loss is None or not loss.is_smooth_and_convex:  # steps to the numbers are Newton steps
             return False
-        return fewest_in_cells(problem, 0) >= _ROWS and Span.suits_features(problem) and has_few_in_cells(problem)
+        return fewest_in_cells(problem, 0) >= _ROWS and Span.suits_features(problem) and has_few_in_cells(problem, _FEW_ROWS)
 
     def solve(
         self,
@@ -257,7 +260,10 @@ class _Heads:
 
 
 def _directions(scores: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Last layers as columns: those of the small networks, and what is next to the positive parts of their scores.
+    """Last layers as columns: those of the small networks, and what is next to how far their scores are above the mean.
+
+    A bend at the mean has rows on both sides. At zero some networks would have hardly a row above, and others some, so
+    that the same number would mean another thing for the networks without a fold.
 
     Parameters
     ----------
@@ -269,8 +275,9 @@ def _directions(scores: np.ndarray, table: np.ndarray) -> np.ndarray:
     gram = table.T @ table / len(table)
     ridge = _RIDGE * np.trace(gram[:-1, :-1]) / (len(gram) - 1) * np.eye(len(gram))
     ridge[-1, -1] = 0.0
-    positive = np.maximum(table @ scores, 0.0)
-    return np.column_stack([scores, np.linalg.lstsq(gram + ridge, table.T @ positive / len(table), rcond=None)[0]])
+    own = table @ scores
+    above = np.maximum(own - own.mean(axis=0), 0.0)
+    return np.column_stack([scores, np.linalg.lstsq(gram + ridge, table.T @ above / len(table), rcond=None)[0]])
 
 
 def _n_networks(data: FairData) -> int:

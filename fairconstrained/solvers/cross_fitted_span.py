@@ -310,12 +310,12 @@ def has_few_rows(problem: Problem) -> bool:
         return False
     if obstacle_to_shared_scores(problem) or not has_convex_hessian(problem):
         return False
-    return has_few_in_cells(problem)
+    return has_few_in_cells(problem, _FEW_ROWS)
 
 
-def has_few_in_cells(problem: Problem) -> bool:
-    """Whether the smallest compared cell has fewer than eight rows for each feature."""
-    return fewest_in_cells(problem, np.inf) < _FEW_ROWS * problem.data.n_features
+def has_few_in_cells(problem: Problem, of_each_feature: int) -> bool:
+    """Whether the smallest compared cell has fewer rows than so many for each feature."""
+    return fewest_in_cells(problem, np.inf) < of_each_feature * problem.data.n_features
 
 
 def fewest_in_cells(problem: Problem, without_cells: float) -> float:

@@ -112,7 +112,8 @@ def test_with_another_kappa_a_warm_start_has_the_networks_already():
     ("options", "suits"),
     [
         ({}, True),
-        ({"n_samples": 2000}, False),
+        ({"n_samples": 1500}, True),
+        ({"n_samples": 3000}, False),
         ({"constraint": DemographicParity(0.1)}, False),
         ({"hidden": (6,)}, False),
         ({"model": LinearModel(40)}, False),
