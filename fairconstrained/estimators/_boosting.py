@@ -332,10 +332,10 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         return solver.solve_judged(self._training or problem, problem, start, rng, watch)
 
     @override
-    def _for_part(self, solver: Solver, share: float) -> Solver:
+    def _for_part(self, solver: Solver, problem: Problem, share: float) -> Solver:
         """Fewer trees in proportion, which learn about as much of their rows by heart as all trees of all rows."""
         if not self._has_fewer_trees_of_parts:
-            return super()._for_part(solver, share)
+            return super()._for_part(solver, problem, share)
         assert isinstance(solver, NewtonBoosting)
         return replace(solver, n_trees=max(round(share * solver.n_trees), 1))
 

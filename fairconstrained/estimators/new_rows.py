@@ -108,9 +108,9 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         """Numbers of what has to be in one fold, by row; None: the clusters of the data."""
         return None
 
-    def _for_part(self, solver: Solver, share: float) -> Solver:
-        """Return the solver for a share of the rows."""
-        return solver.for_parts()
+    def _for_part(self, solver: Solver, problem: Problem, share: float) -> Solver:
+        """Return the solver for a share of the rows of a problem."""
+        return solver.for_parts(problem)
 
     def _optimism_power(self) -> float:
         """Power of the number of rows by which the optimism of a model falls."""
@@ -242,7 +242,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         units = self._fold_units(problem)
         if obstacle := fold_obstacle(problem, n_folds, units):
             return NewRowEstimates({c.name: NewRowGap(np.nan, np.nan, obstacle) for c in problem.constraints})
-        silent = self._for_part(replace(solver, verbose=0), 1 - 1 / n_folds)
+        silent = self._for_part(replace(solver, verbose=0), problem, 1 - 1 / n_folds)
         bar = tqdm(
             total=n_folds,
             desc="estimate for new rows",

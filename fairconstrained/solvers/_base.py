@@ -212,8 +212,8 @@ class Solver(ABC):
         """
         return None
 
-    def for_parts(self) -> Self:
-        """Return the solver for fits to parts of the rows, which are only measured on the others.
+    def for_parts(self, problem: Problem) -> Self:
+        """Return the solver for fits to parts of the rows of a problem, which are only measured on the others.
 
         What an exact optimum gains does not matter there.
         """

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from torch import Tensor
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from fairconstrained.models import LastLayer, LinearModel, ParametricModel
 from fairconstrained.objectives import BoundLoss, Loss
@@ -107,6 +107,11 @@ class AdamLagrangian(StochasticSolver):
     @override
     def n_epochs(self, problem: Problem) -> int:
         return self.max_epochs or max(_EPOCHS, -(-_STEPS // self.n_steps(problem)))
+
+    @override
+    def for_parts(self, problem: Problem) -> Self:
+        """Implement `Solver.for_parts`, with as many epochs: rows seen as often are known by heart as well."""
+        return replace(self, max_epochs=self.n_epochs(problem))
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _AdamLagrangian(self, z, problem, int(rng.integers(2**31)))

@@ -145,7 +145,7 @@ class AugmentedLagrangian(IterativeSolver):
         return super().solve(problem, start, random_state, callback)
 
     @override
-    def for_parts(self) -> Self:
+    def for_parts(self, problem: Problem) -> Self:
         """Implement `Solver.for_parts`, with a larger tolerance."""
         return replace(self, tol=_TOLERANCE_OF_PARTS * self.tol)
 

@@ -160,7 +160,7 @@ class Span(Solver):
         return self._concluded(problem, best, watch, free, n_evaluations + directions.n_evaluations)
 
     @override
-    def for_parts(self) -> Self:
+    def for_parts(self, problem: Problem) -> Self:
         """Implement `Solver.for_parts`: further rounds hardly change the metrics."""
         return replace(self, max_rounds=1)
 
