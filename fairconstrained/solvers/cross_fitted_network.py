@@ -107,7 +107,11 @@ class CrossFittedNetwork(AdamLagrangian):
         loss = getattr(problem.objective, "row_loss", None)
         if loss is None or not loss.is_smooth_and_convex:  # steps to the numbers are Newton steps
             return False
-        return fewest_in_cells(problem, 0) >= _ROWS and Span.suits_features(problem) and has_few_in_cells(problem, _FEW_ROWS)
+        return (
+            fewest_in_cells(problem, 0) >= _ROWS
+            and Span.suits_features(problem)
+            and has_few_in_cells(problem, _FEW_ROWS)
+        )
 
     def solve(
         self,
