@@ -135,15 +135,17 @@ class Span(Solver):
         if known is not None and start is not None:
             start = replace(start, solver_state=known.widest)
         directions = _Directions(problem, free, self.max_directions, random_state)
-        watch, best = _Watch(callback, problem, begin), None
-        seen = None if callback is None else watch.see
+        watch, best = _Watch(callback, problem, begin, n_evaluations), None
+
+        def solved(reduced: Problem, near: Start | None, basis: _Basis) -> SolverResult:
+            watch.enter(basis, directions.n_evaluations)
+            seen = None if callback is None else watch.see
+            return watch.leave(inner.solve(reduced, near, random_state, seen))
+
         # another bound leaves the directions much as they were
         for _ in range(self.max_rounds if known is None else 1):
             basis = directions.basis(start)
-            watch.enter(basis, n_evaluations + directions.n_evaluations)
-            found = inner.solve(basis.on(problem), basis.reduced(start), random_state, seen)
-            n_evaluations += watch.evaluations(found.n_evaluations)
-            previous, best = best, watch.leave(found)
+            previous, best = best, solved(basis.on(problem), basis.reduced(start), basis)
             if previous is not None and best.status.is_infeasible and not previous.status.is_infeasible:
                 best = previous
             if watch.is_stopped or not self._goes_on(previous, best):
@@ -152,12 +154,9 @@ class Span(Solver):
         assert best is not None  # there is at least one round
         if best.status.is_infeasible and not watch.is_stopped:
             # all coefficients may keep what few directions do not
-            watch.enter(_Basis.whole(problem), n_evaluations + directions.n_evaluations)
-            found = inner.solve(problem, None, random_state, seen)
-            n_evaluations += watch.evaluations(found.n_evaluations)
-            whole = watch.leave(found)
+            whole = solved(problem, None, _Basis.whole(problem))
             best = best if whole.status.is_infeasible else whole
-        return self._concluded(problem, best, watch, free, n_evaluations + directions.n_evaluations)
+        return self._concluded(problem, best, watch, free, watch.n_evaluations + directions.n_evaluations)
 
     @override
     def for_parts(self, problem: Problem) -> Self:
@@ -348,26 +347,26 @@ class _Watch:
     Attributes
     ----------
     history : list of dict
-    n_iter : int
-        Iterations of the runs that have ended.
+    n_iter, n_evaluations : int
+        Iterations of the runs that have ended, and evaluations before and in these, in units of the model.
     is_stopped : bool
         Whether the callback has ended the training.
     chosen : ndarray of shape (n_params,), or None
         Parameters that the callback has chosen, if any.
     """
 
-    def __init__(self, callback: Callback | None, problem: Problem, begin: float) -> None:
+    def __init__(self, callback: Callback | None, problem: Problem, begin: float, n_evaluations: int) -> None:
         self._callback, self._problem, self._begin = callback, problem, begin
         self.history: list[dict[str, Any]] = []
-        self.n_iter, self.is_stopped = 0, False
+        self.n_iter, self.n_evaluations, self.is_stopped = 0, n_evaluations, False
         self.chosen: np.ndarray | None = None
 
-    def enter(self, basis: _Basis, n_evaluations: int) -> None:
-        """Begin with a run in a span, after some evaluations."""
-        self._basis, self._n_evaluations = basis, n_evaluations
+    def enter(self, basis: _Basis, n_others: int) -> None:
+        """Begin with a run in a span, after some evaluations beside those of the runs."""
+        self._basis, self._others = basis, n_others
         self._seconds = time.perf_counter() - self._begin
 
-    def evaluations(self, count: int) -> int:
+    def _evaluations(self, count: int) -> int:
         """Return evaluations in the span in units of those of the model: they count in proportion to the features."""
         size = self._basis.columns.shape[1] + self._problem.n_params - self._basis.columns.shape[0]
         return int(np.ceil(count * size / self._problem.n_params))
@@ -389,12 +388,13 @@ class _Watch:
         """Take note of the records of the run, which has ended; returns its result as one of the model."""
         self.history += [self._told(record) for record in found.history]
         self.n_iter += found.n_iter
+        self.n_evaluations += self._evaluations(found.n_evaluations)
         return self._basis.lifted(found, self._problem.data)
 
     def _told(self, record: Mapping[str, Any]) -> dict[str, Any]:
         counts = {
             "n_iter": self.n_iter + record["n_iter"],
-            "n_evaluations": self._n_evaluations + self.evaluations(record["n_evaluations"]),
+            "n_evaluations": self.n_evaluations + self._others + self._evaluations(record["n_evaluations"]),
             "seconds": self._seconds + record["seconds"],
         }
         return {**record, **counts}
