@@ -55,10 +55,11 @@ class CrossFittedNetwork(AdamLagrangian):
     .. math:: s = b + \sum_j a_j h_j + \sum_j c_j r_j,
 
     where :math:`r_j` is what the last layer can make that is nearest to :math:`\max(h_j - \bar h_j, 0)` on the rows
-    that the networks have seen, by a ridge regression, with the mean :math:`\bar h_j` of these rows. The few numbers a, b and c solve the problem as in `CrossFitted` for few
-    rows: with scores by networks without one fold after the other, so that kappa bounds the metrics of rows which they
-    have not seen, and those of the training rows as well, and with a margin for what the numbers themselves overfit. If
-    none keep both bounds, `AdamLagrangian` takes the problem on the training rows alone.
+    that the networks have seen, by a ridge regression, with the mean :math:`\bar h_j` of these rows. The few numbers a,
+    b and c solve the problem as in `CrossFitted` for few rows: with scores by networks without one fold after the
+    other, so that kappa bounds the metrics of rows which they have not seen, and those of the training rows as well,
+    and with a margin for what the numbers themselves overfit. If none keep both bounds, `AdamLagrangian` takes the
+    problem on the training rows alone.
 
     Small networks are trained by the first part of `AdamLagrangian`, whose options they have; ``error_weight`` has no
     effect on them. Two groups take one network beside that of the target, more groups one for each, and there are
