@@ -130,7 +130,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         stricter = estimated.made_up_for(problem)
         result = self._solve_all(solver, stricter, start, rng)
         if result.status.is_infeasible and estimated.optimism:
-            result = self._solve_all(solver, problem, result.start, rng)
+            result = self._solve_all(solver, problem, result.start, rng).after(result)
         return result, estimated
 
     def _solved_then_estimated(
@@ -205,7 +205,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             return result
         if stricter.holds(problem.scores(result.model_state)):
             return result
-        again = self._solve_all(solver, stricter, result.start, rng)
+        again = self._solve_all(solver, stricter, result.start, rng).after(result)
         return result if again.status.is_infeasible else again
 
     def _begun(self, estimate: Callable[[], NewRowEstimates], problem: Problem) -> Callable[[], NewRowEstimates]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
 from types import NoneType
 from typing import Any, ClassVar, Self
@@ -117,6 +117,13 @@ class SolverResult:
     aux: np.ndarray | None = None
     is_stationary: bool = False
     duality_gap: float | None = None
+
+    def after(self, first: SolverResult) -> SolverResult:
+        """Return this result with the counts and records of a run from which it went on."""
+        before = {"n_iter": first.n_iter, "n_evaluations": first.n_evaluations}
+        later = ({**own, **{name: own[name] + count for name, count in before.items()}} for own in self.history)
+        counts = {name: getattr(self, name) + count for name, count in before.items()}
+        return replace(self, history=(*first.history, *later), **counts)
 
 
 @dataclass(frozen=True)

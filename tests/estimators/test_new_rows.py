@@ -504,6 +504,11 @@ def test_linear_scores_make_up_for_their_optimism():
     gap = made_up.new_row_gaps_["loss_parity"]
     assert gap.estimate == pytest.approx(0.1, abs=1e-3)
     assert gap.how == "steps to the fits without one of 20 folds"
+    # the second fit goes on with the counts and records of the first one
+    first = len(plain.history_)
+    assert [record["objective"] for record in made_up.history_[:first]] == [r["objective"] for r in plain.history_]
+    assert made_up.history_[first]["n_evaluations"] >= plain.n_evaluations_
+    assert made_up.n_iter_ > plain.n_iter_
 
 
 @pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")
