@@ -113,6 +113,15 @@ def _acs() -> tuple[Part, np.ndarray | None]:
 
 
 @cache
+def _oklahoma() -> tuple[Part, np.ndarray | None]:
+    frame = pd.read_parquet(data_folder() / "acs_income_2018_OK_sample.parquet")
+    # as the experiments of arXiv:2507.04033 have it: codes as numbers
+    features = frame[["AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX"]].astype(float)
+    groups = np.where(frame["RAC1P"] == 1, "white", "other")
+    return Part(features, frame["PINCP_gt_50000"].to_numpy(dtype=int), groups), None
+
+
+@cache
 def _credit() -> tuple[Part, np.ndarray | None]:
     frame = pd.read_parquet(data_folder() / "credit_risk_home_ownership.parquet")
     features = frame.drop(columns=["loan_status", "person_home_ownership"])
@@ -149,6 +158,7 @@ CASES: dict[str, Case] = {
     "compas": Case(_compas, "COMPAS", False),
     "law_school": Case(_law_school, "Law school", False),
     "acs": Case(_acs, "ACS, 100,000 rows", False),
+    "oklahoma": Case(_oklahoma, "ACS of Oklahoma", False),
     "credit": Case(_credit, "Credit risk", False),
     "communities": Case(_communities, "Communities", True),
     "generated": Case(_generated, "generated", False),

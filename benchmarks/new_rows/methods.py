@@ -141,4 +141,4 @@ ONLY_FOR: dict[str, tuple[str, ...]] = {
 #: Methods that aim at the fewest errors, and ours whose front they are compared with at equal gaps.
 FEWEST_ERRORS, FRONT_OF_ERRORS = ("two_regressions", "reduction"), "errors"
 #: Data sets in the order of the figures.
-DATA = ("bank", "a9a", "adult", "compas", "law_school", "acs", "credit", "communities")
+DATA = ("bank", "a9a", "adult", "compas", "law_school", "acs", "oklahoma", "credit", "communities")

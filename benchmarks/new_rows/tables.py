@@ -72,5 +72,6 @@ def compared(results: pd.DataFrame) -> pd.DataFrame:
 def write_tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the tables by the last part of their file's name."""
     # further bounds of the front are not among the cells that are judged
-    table = cells(results[results.kappa.isin(KAPPAS)])
+    is_judged = results.kappa.isin(KAPPAS) | (results.method != FRONT_OF_ERRORS)
+    table = cells(results[is_judged])
     return {"cells": table, "kept": kept(table), "costs": costs(results), "compared": compared(results)}

@@ -13,8 +13,8 @@ from benchmarks.any_model.tasks import measures
 from benchmarks.new_rows.methods import FRONT_OF_ERRORS, METHODS, ONLY_FOR, split_of
 
 KAPPAS = (0.02, 0.05)
-#: Further bounds of the front that others are compared with.
-MORE_KAPPAS = (0.005, 0.01, 0.1, 0.2)
+#: Further bounds, by method: of the front that others are compared with, and the default of networks.
+MORE_KAPPAS = {FRONT_OF_ERRORS: (0.005, 0.01, 0.1, 0.2), "network": (0.005,), "network_before": (0.005,)}
 _SHARED = ("data", "seed", "notion", "method")
 COLUMNS = (
     "task", *_SHARED, "kappa", "status", "train_gap", "promised", "test_gap", "error", "floor", "floor_of_several",
@@ -52,7 +52,7 @@ def all_tasks(
             for notion in notions:
                 for method in methods:
                     if notion in ONLY_FOR.get(method, NOTIONS):
-                        for kappa in [*kappas, *(MORE_KAPPAS if method == FRONT_OF_ERRORS else ())]:
+                        for kappa in [*kappas, *MORE_KAPPAS.get(method, ())]:
                             yield Task(name, seed, notion, method, kappa)
 
 
