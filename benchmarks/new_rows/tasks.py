@@ -52,7 +52,7 @@ def all_tasks(
             for notion in notions:
                 for method in methods:
                     if notion in ONLY_FOR.get(method, NOTIONS):
-                        for kappa in [*kappas, *MORE_KAPPAS.get(method, ())]:
+                        for kappa in dict.fromkeys([*kappas, *MORE_KAPPAS.get(method, ())]):
                             yield Task(name, seed, notion, method, kappa)
 
 
