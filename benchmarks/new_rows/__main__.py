@@ -28,7 +28,7 @@ from benchmarks.any_model.data import QUICK
 from benchmarks.any_model.notions import NOTIONS
 from benchmarks.new_rows import populations
 from benchmarks.new_rows.figures import draw_all
-from benchmarks.new_rows.methods import DATA, METHODS
+from benchmarks.new_rows.methods import DATA, METHODS, SAMPLES
 from benchmarks.new_rows.tables import write_tables
 from benchmarks.new_rows.tasks import COLUMNS, KAPPAS, all_tasks, run_task
 
@@ -39,7 +39,9 @@ QUICK_NOTIONS, QUICK_METHODS = ("demographic_parity",), ("before", "default", "p
 
 def _arguments() -> argparse.Namespace:
     parser = parser_of_splits(__doc__, N_SPLITS)
-    parser.add_argument("--data", type=names_of([*DATA, *QUICK]), default=DATA, help=", ".join(DATA))
+    parser.add_argument(
+        "--data", type=names_of([*DATA, *SAMPLES, *QUICK]), default=DATA, help=", ".join([*DATA, *SAMPLES])
+    )
     parser.add_argument("--notions", type=names_of(NOTIONS), default=list(NOTIONS), help=", ".join(NOTIONS))
     parser.add_argument("--methods", type=names_of(METHODS), default=list(METHODS), help=", ".join(METHODS))
     parser.add_argument("--kappas", default=",".join(map(str, KAPPAS)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from benchmarks.any_model.fronts import beyond_front, means, shares_kept
-from benchmarks.new_rows.methods import FEWEST_ERRORS, FRONT_OF_ERRORS
+from benchmarks.new_rows.methods import FEWEST_ERRORS, FRONT_OF_ERRORS, SAMPLES
 from benchmarks.new_rows.tasks import KAPPAS
 
 CELL = ["data", "notion", "kappa", "method"]
@@ -69,9 +69,22 @@ def compared(results: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=[*CELL, "splits", "gap", "difference", "half_width", "dominates"])
 
 
+def few_rows(results: pd.DataFrame) -> pd.DataFrame:
+    """Means over samples of training rows: of one network, and of small networks side by side, the default there."""
+    samples = results[results.data.isin(list(SAMPLES)) & results.method.isin(["one_network", "network"])]
+    wide = samples.pivot_table(
+        index=["data", "kappa"], columns="method", values=["test_gap", "accuracy", "log_loss", "seconds"], sort=False
+    )
+    wide.columns = [f"{value}_{method}" for value, method in wide.columns]
+    wide.insert(0, "samples", samples.groupby(["data", "kappa"], sort=False).seed.nunique())
+    return wide.reset_index()
+
+
 def write_tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the tables by the last part of their file's name."""
+    few = few_rows(results)
+    results = results[~results.data.isin(list(SAMPLES))]
     # further bounds of the front are not among the cells that are judged
     is_judged = results.kappa.isin(KAPPAS) | (results.method != FRONT_OF_ERRORS)
     table = cells(results[is_judged])
-    return {"cells": table, "kept": kept(table), "costs": costs(results), "compared": compared(results)}
+    return {"cells": table, "kept": kept(table), "costs": costs(results), "compared": compared(results), "few": few}

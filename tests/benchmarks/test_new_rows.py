@@ -12,8 +12,8 @@ from benchmarks.any_model.notions import NOTIONS
 from benchmarks.new_rows import __main__ as command
 from benchmarks.new_rows import populations
 from benchmarks.new_rows.figures import draw_all
-from benchmarks.new_rows.methods import DATA, METHODS, ONLY_FOR
-from benchmarks.new_rows.tables import cells, compared, costs, kept
+from benchmarks.new_rows.methods import DATA, METHODS, ONLY_FOR, SAMPLES
+from benchmarks.new_rows.tables import cells, compared, costs, few_rows, kept, write_tables
 from benchmarks.new_rows.tasks import all_tasks
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("new_row_estimates")]
@@ -61,6 +61,18 @@ def test_others_are_compared_at_equal_gaps(results):
     # two splits with gaps of .03 and .04; the front has an accuracy of .735 at their mean
     assert (line.method, line.splits, line.gap) == ("reduction", 2, pytest.approx(0.035))
     assert line.difference == pytest.approx(0.84 - 0.735)
+
+
+def test_samples_of_few_rows_have_a_table_of_their_own(results):
+    name = next(iter(SAMPLES))
+    rows = [_result("network", seed, gap, 0.83, 2.0) | {"data": name} for seed, gap in enumerate((0.01, 0.03))]
+    few = [*rows, _result("one_network", 0, 0.06, 0.84, 1.0) | {"data": name}]
+    line = few_rows(pd.DataFrame(few)).iloc[0]
+    assert (line.samples, line.test_gap_network, line.test_gap_one_network) == (2, pytest.approx(0.02), 0.06)
+    tables = write_tables(pd.concat([results, pd.DataFrame(few)]))
+    assert name not in set(tables["cells"].data)
+    assert len(tables["few"]) == 1
+    assert few_rows(results).empty
 
 
 def test_the_figure_is_drawn_of_any_part(results, tmp_path):
