@@ -52,7 +52,7 @@ class LossParityClassifier(
               L_g = \frac{1}{|g|} \sum_{i \in g} \ell(h_\theta(x_i), y_i),
 
     or with the mean losses within the labels, see ``constraint``. ``kappa`` bounds the gap *measured on the training
-    data*: with ``solver="auto"``, the last layer is trained on all rows until the gap is at most ``kappa``.
+    data*: with ``solver="auto"``, training ends on the last layer and all rows, until the gap is at most ``kappa``.
 
     A network overfits the rows that the bound compares. The fits to folds of the rows that estimate the gap on new rows
     (``new_row_folds``) tell by how much, and solvers that keep the bound keep :math:`L_g - L_{g'}` plus this optimism

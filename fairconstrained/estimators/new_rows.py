@@ -59,9 +59,9 @@ class BoundsNewRows:
         aims a quarter of a standard error of the estimate lower, but not below half of ``kappa``, and takes several
         fits of each fold: of linear scores these are fits without bounds, and a search in few directions follows.
     new_row_folds : int, "auto" or None, default="auto"
-        Folds of the rows for ``new_row_gaps_``. "auto": the five of the solver "cross_fitted" with a smooth objective,
-        and 20 for losses of linear scores, which take a step each in place of a fit; elsewhere 2, or 5 with
-        ``promise="new_rows"``. Boosted trees of a part of the rows are fewer in proportion. None: no estimate, no
+        Folds of the rows for ``new_row_gaps_``. "auto": the five of the solvers "cross_fitted" and
+        "cross_fitted_network", and 20 for losses of linear scores, which take a step each in place of a fit; elsewhere
+        2, or 5 with ``promise="new_rows"``. Boosted trees of a part of the rows are fewer in proportion. None: no estimate, no
         optimism that is made up for, and no advice in ``hints_``, as all take further fits.
     """
 

@@ -84,6 +84,7 @@ class CrossFitted(Solver):
     tol : float, default=5e-4
         Tolerance of the augmented Lagrangian.
     n_folds : int, default=5
+        Folds of the rows, without which the models are fitted one after the other.
 
     References
     ----------

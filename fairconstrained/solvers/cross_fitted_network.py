@@ -71,6 +71,7 @@ class CrossFittedNetwork(AdamLagrangian):
     Parameters
     ----------
     n_folds : int, default=5
+        Folds of the rows, which are left out one after the other.
 
     References
     ----------
