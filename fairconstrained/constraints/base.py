@@ -92,7 +92,8 @@ class BoundConstraint(Exact):
         Parameters
         ----------
         optimism : ndarray of shape (n_components,)
-            By how much larger the differences are on those rows, at least 0.
+            By how much larger the differences are on those rows. The surrogates are bounded there; where none is
+            negative, the bound on rows seen follows from it.
         """
         return self
 

@@ -61,8 +61,8 @@ class BoundsNewRows:
     new_row_folds : int, "auto" or None, default="auto"
         Folds of the rows for ``new_row_gaps_``. "auto": the five of the solvers "cross_fitted" and
         "cross_fitted_network", and 20 for losses of linear scores, which take a step each in place of a fit; elsewhere
-        2, or 5 with ``promise="new_rows"``. Boosted trees of a part of the rows are fewer in proportion. None: no estimate, no
-        optimism that is made up for, and no advice in ``hints_``, as all take further fits.
+        2, or 5 with ``promise="new_rows"``. Boosted trees of a part of the rows are fewer in proportion. None: no
+        estimate, no optimism that is made up for, and no advice in ``hints_``, as all take further fits.
     """
 
     promise: str = parameter("training", [StrOptions({"training", "new_rows"})])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -97,6 +98,10 @@ class Pressure:
     second half of the rounds, the surrogate becomes the logistic function of width one, with a slope for every row.
     Narrow ones move the few rows next to the threshold, which trees know by heart, and other rows do not follow.
 
+    Of differences of means and AUCs, those of the other rows are bounded with their signs: each is that of the rows of
+    the terms, plus by how much larger it is on the others. A margin for both signs alike leaves no room from ``kappa``
+    on, and trees overfit AUCs by more than that.
+
     Where the objective has costs of decisions, constraints on decisions add to those of all rows, beside their slopes
     at the threshold.
 
@@ -143,7 +148,7 @@ class Pressure:
         self._terms = Terms(nothing, constraints, terms.data, terms.threshold)
         self.mean = self._lasting.copy()
         self._kappas = np.array([c.kappa for c in constraints])
-        self._margins = np.zeros(len(constraints))
+        self._margins, self._knows_others = np.zeros(len(constraints)), np.zeros(len(constraints), dtype=bool)
         self._n_rounds, self._spread = 0, 1.0
         self._period = max(round(_PERIOD * n_rounds), 1)
         self._next_change = self._period
@@ -174,7 +179,7 @@ class Pressure:
         sizes = [len(c.component_names) for c in self._terms.constraints]
         return [slice(a, b) for a, b in pairwise(accumulate(sizes, initial=0))]
 
-    def refine(self, scores: np.ndarray, judged: np.ndarray) -> None:
+    def refine(self, scores: np.ndarray, judged: np.ndarray, others: Sequence[np.ndarray | None] = ()) -> None:
         """Bring the surrogates to the exact metrics at the scores.
 
         Parameters
@@ -182,7 +187,11 @@ class Pressure:
         scores : ndarray of shape (n_samples,)
         judged : ndarray of shape (n_constraints,)
             Exact violations on the rows that the result is judged on, which the margins are to make up for.
+        others : sequence of ndarray or None, default=()
+            `BoundConstraint.differences` of these rows by constraint, where they are not those of the terms.
         """
+        if others:
+            self._bound_others(scores, others)
         if self._widens and self._n_rounds >= self._last_narrow and (judged > _FAR * self._kappas).any():
             self._widen()
         pairs = zip(self._terms.constraints, self._margins.tolist(), strict=True)
@@ -193,6 +202,15 @@ class Pressure:
         spread = float(scores.std())
         self._spread = spread if spread > 1e-9 * np.abs(scores).max() else 1.0
         self._judged = judged
+
+    def _bound_others(self, scores: np.ndarray, others: Sequence[np.ndarray | None]) -> None:
+        """Bound the differences of other rows, where constraints have any, in place of those of the terms' rows."""
+        moved = []
+        for constraint, unseen in zip(self._terms.constraints, others, strict=True):
+            seen = None if unseen is None else constraint.differences(scores)
+            moved.append(constraint if seen is None or unseen is None else constraint.with_optimism(unseen - seen))
+        self._terms = replace(self._terms, constraints=tuple(moved))
+        self._knows_others = np.array([unseen is not None for unseen in others])
 
     def _widen(self) -> None:
         """Give the surrogates of decisions slopes for all rows, from now on."""
@@ -295,7 +313,8 @@ class Pressure:
         )
         bounded = np.isfinite(smooth)  # of the others, kappa is infinite
         judged, smooth = self._judged[bounded], smooth[bounded]
-        self._margins[bounded] += _NEW * (judged - smooth) + _DRIFT * judged
+        wrong = np.where(self._knows_others[bounded], 0.0, judged - smooth)
+        self._margins[bounded] += _NEW * wrong + _DRIFT * judged
         self._margins = self._margins.clip(-self._kappas, self._kappas)
         self._judged = None
 

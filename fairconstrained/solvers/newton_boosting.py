@@ -48,11 +48,11 @@ class NewtonBoosting(Solver, is_registered=False):
 
     Every ``measure_every`` trees the exact metrics are measured, and the surrogates :math:`c_j` are set to them
     (`Exact.refined`): their width falls to .1 standard deviations of the scores, their values are corrected to the
-    exact ones, and the allowed gap changes by what they are wrong by. Where decisions are compared on
-    validation rows and a bound is exceeded in the second half of the trees, they become logistic functions of width
-    one, which have slopes for all rows, and not only for those at the threshold, which the trees know by heart. The
-    weight :math:`\rho` follows from how much a tree changes the constraints, doubles where a violation does not fall
-    and halves where it changes sign.
+    exact ones, and the allowed gap changes by what they are wrong by. On validation rows, differences of means and of
+    AUCs are those of these rows, each with its sign. Where decisions are compared on validation rows and a bound is
+    exceeded in the second half of the trees, they become logistic functions of width one, which have slopes for all
+    rows, and not only for those at the threshold, which the trees know by heart. The weight :math:`\rho` follows from
+    how much a tree changes the constraints, doubles where a violation does not fall and halves where it changes sign.
 
     An objective that is about decisions, such as the number of errors, gives way to the logistic loss of the cheaper
     decision of every row, weighted by what the other decision costs. Constraints on decisions change these costs, by
@@ -259,7 +259,9 @@ class _Run:
             if self.best is None or is_first or prefix.merit < self.best.merit:
                 self.best, self.improved_at = prefix, self.n_grown
         if self.problem.constraints:
-            self.pressure.refine(self.own, measured.violations)
+            for_others = self.judged is not self.problem
+            others = [c.differences(self.others) for c in self.judged.constraints] if for_others else ()
+            self.pressure.refine(self.own, measured.violations, others)
         self.recorder.add(
             state=Start(prefix.state),
             n_iter=prefix.state.n_trees,

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
 from benchmarks._common import load_a9a
@@ -247,6 +247,19 @@ def test_validation_rows_choose_the_number_of_trees(rows):
     )
     losses = [log_loss(new[1], one.predict_proba(new[0])) for one in (model, training)]
     assert losses[0] < losses[1]
+
+
+def test_validation_rows_bound_an_auc_gap_that_trees_overfit():
+    """The gap of the trees' own rows has to have the other sign; all trees but the first few were given up once."""
+    X, y, groups = make_biased_classification(12_000, n_features=12, random_state=1)
+    options = {"constraint": "inter_group", "validation_fraction": 0.3, "n_estimators": 100, "random_state": 0}
+    model = FairBoostingClassifier(0.02, new_row_folds=None, **options)
+    model.fit(X[:2000], y[:2000], sensitive_features=groups[:2000])
+    assert model.constraint_values_["inter_group"] <= 0.02 + model.granularity_["inter_group"]
+    assert model.n_trees_ > 20
+    new = slice(2000, None)
+    assert roc_auc_score(y[new], model.decision_function(X[new])) > 0.85
+    assert model.constraint_values(X[new], y[new], sensitive_features=groups[new])["inter_group"] < 0.06
 
 
 def test_a_free_model_stops_early(rows):

@@ -49,6 +49,21 @@ def test_slopes_are_those_of_the_constraint_alone(data):
     np.testing.assert_allclose(curvature / np.abs(slopes), (curvature / np.abs(slopes))[0])
 
 
+def test_differences_of_other_rows_are_bounded_with_their_signs(data):
+    """Also where they are larger than those of the rows by so much that a margin for both signs would leave no room."""
+    pressure, terms = pressure_on(data, LossParity(0.02))
+    scores = scores_of(data)
+    (constraint,) = terms.constraints
+    own = constraint.differences(scores)
+    others = own + np.array([-1.0, 1.0]) * (own[0] - 0.08)  # .08 and -.08
+    responding(pressure, scores).refine(scores, np.array([0.06]), [others])
+    slopes = pressure.pull(scores, 1e9).slopes
+    assert pressure.worst == pytest.approx(0.06)
+    upwards = terms.at_scores(torch.from_numpy(scores.copy()), np.empty(0)).slopes(0.0, np.array([1.0, 0.0]))[0].numpy()
+    assert slopes @ upwards > 0
+    assert np.abs(slopes).sum() > 0
+
+
 def test_slopes_are_at_most_thrice_those_of_the_objective(data):
     pressure, _ = pressure_on(data, DemographicParity(0.01))
     scores = scores_of(data)
