@@ -334,19 +334,18 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     @override
     def _for_part(self, solver: Solver, problem: Problem, share: float) -> Solver:
         """Fewer trees in proportion, which learn about as much of their rows by heart as all trees of all rows."""
-        if not self._has_fewer_trees_of_parts:
+        if self._has_validation_rows:  # parts are of these, and all trees are grown on the others
             return super()._for_part(solver, problem, share)
         assert isinstance(solver, NewtonBoosting)
         return replace(solver, n_trees=max(round(share * solver.n_trees), 1))
 
     @override
     def _optimism_power(self) -> float:
-        return SIZE_BY_ROWS if self._has_fewer_trees_of_parts else super()._optimism_power()
+        return super()._optimism_power() if self._has_validation_rows else SIZE_BY_ROWS
 
     @property
-    def _has_fewer_trees_of_parts(self) -> bool:
-        """Whether parts of the rows take fewer trees; those of validation rows take all, grown on the others."""
-        return self._training is None
+    def _has_validation_rows(self) -> bool:
+        return self._training is not None
 
     @override
     def _n_records(self, solver: Solver, problem: Problem) -> int | None:
@@ -355,8 +354,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     @override
     def _completed(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
         """Only where it is needed: on rows that trees know by heart the best threshold is not that of new rows."""
-        others_judge = self._training is not None
-        if others_judge or result.status.is_infeasible or not beats_constants(problem, result.model_state):
+        if self._has_validation_rows or result.status.is_infeasible or not beats_constants(problem, result.model_state):
             return super()._completed(solver, problem, result)
         return result
 

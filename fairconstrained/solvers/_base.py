@@ -121,7 +121,7 @@ class SolverResult:
     def after(self, first: SolverResult) -> SolverResult:
         """Return this result with the counts and records of a run from which it went on."""
         before = {"n_iter": first.n_iter, "n_evaluations": first.n_evaluations}
-        later = ({**own, **{name: own[name] + count for name, count in before.items()}} for own in self.history)
+        later = ({**own, **{name: own[name] + before[name] for name in before.keys() & own}} for own in self.history)
         counts = {name: getattr(self, name) + count for name, count in before.items()}
         return replace(self, history=(*first.history, *later), **counts)
 
