@@ -34,7 +34,7 @@ assert np.isclose(gap, fair.constraint_values_["loss_parity"])
 before, after = free.group_losses_["loss"], fair.group_losses_["loss"]
 assert (after > before).all()
 assert after["other"] - before["other"] > 2 * (after["White"] - before["White"])
-assert abs(fair.objective_ / free.objective_ - 1) < 0.15
+assert abs(fair.objective_ / free.objective_ - 1) < 0.2
 
 # new rows
 for model in (free, fair):
