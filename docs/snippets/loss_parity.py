@@ -20,7 +20,7 @@ X, y, race = people(4000, 0)
 X_new, y_new, race_new = people(20_000, 1)
 scaler = StandardScaler().fit(X)
 X, X_new = scaler.transform(X), scaler.transform(X_new)
-network = {"hidden_layer_sizes": (16,), "random_state": 0}
+network = {"hidden_layer_sizes": (16,), "random_state": 1}
 free = LossParityClassifier(kappa=None, **network).fit(X, y, sensitive_features=race)
 fair = LossParityClassifier(kappa=0.02, **network).fit(X, y, sensitive_features=race)
 for model in (free, fair):
@@ -34,7 +34,7 @@ assert np.isclose(gap, fair.constraint_values_["loss_parity"])
 before, after = free.group_losses_["loss"], fair.group_losses_["loss"]
 assert (after > before).all()
 assert after["other"] - before["other"] > 2 * (after["White"] - before["White"])
-assert abs(fair.objective_ / free.objective_ - 1) < 0.2
+assert abs(fair.objective_ / free.objective_ - 1) < 0.15
 
 # new rows
 for model in (free, fair):
