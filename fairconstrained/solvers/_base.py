@@ -28,6 +28,7 @@ __all__ = [
     "Status",
     "make_solver",
     "named_multipliers",
+    "record_after",
     "solver_class",
     "solver_with",
     "surrogate_result",
@@ -121,9 +122,13 @@ class SolverResult:
     def after(self, first: SolverResult) -> SolverResult:
         """Return this result with the counts and records of a run from which it went on."""
         before = {"n_iter": first.n_iter, "n_evaluations": first.n_evaluations}
-        later = ({**own, **{name: own[name] + before[name] for name in before.keys() & own}} for own in self.history)
         counts = {name: getattr(self, name) + count for name, count in before.items()}
-        return replace(self, history=(*first.history, *later), **counts)
+        return replace(self, history=(*first.history, *(record_after(own, **before) for own in self.history)), **counts)
+
+
+def record_after(record: Mapping[str, Any], **before: int) -> dict[str, Any]:
+    """Return a history record whose counts, where it has them, go on from those ``before``."""
+    return {**record, **{name: record[name] + before[name] for name in before.keys() & record}}
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 from typing_extensions import override
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, record_after
 from fairconstrained.solvers._few_rows import FewDirections, InSpan
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
@@ -219,11 +219,7 @@ class CrossFitted(Solver):
         callback: Callback | None,
     ) -> SolverResult:
         """The result of the solver for all rows, which goes on with the records and counts of searches in spans."""
-
-        def later(record: Mapping[str, Any]) -> dict[str, Any]:
-            counts = {"n_iter": record["n_iter"] + n_iter, "n_evaluations": record["n_evaluations"] + n_evaluations}
-            return {**record, **counts}
-
+        later = partial(record_after, n_iter=n_iter, n_evaluations=n_evaluations)
         told = None if callback is None else lambda record: callback(later(record))
         found = self._on_all_rows(problem).solve(problem, None, rng, told)
         return replace(

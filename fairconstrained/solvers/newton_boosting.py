@@ -188,14 +188,19 @@ class _Run:
         self.model = cast(BoostedTrees, self.problem.model)
         objective = self.problem.objective
         self.decisions = objective.decisions if objective.counts_errors else None
-        n_rounds, for_others = max(self.n_planned, 1), self.judged is not self.problem
-        has_costs = self.decisions is not None and not for_others
-        self.pressure = Pressure(self.problem, start, n_rounds, begin.n_trees, for_others, has_costs)
+        n_rounds, by_others = max(self.n_planned, 1), self.is_judged_by_others
+        has_costs = self.decisions is not None and not by_others
+        self.pressure = Pressure(self.problem, start, n_rounds, begin.n_trees, by_others, has_costs)
         seed = int(self.rng.integers(2**31 - 1))
-        others = None if self.judged is self.problem else self.judged.data
+        others = self.judged.data if by_others else None
         params = {"learning_rate": self.solver.learning_rate, "seed": seed}
         self.growth = Growth(self.model, self.problem.data, others, begin, params)
         self._follow()
+
+    @property
+    def is_judged_by_others(self) -> bool:
+        """Whether the rows that prefixes are judged by are other ones than those that the trees are grown on."""
+        return self.judged is not self.problem
 
     def _follow(self) -> None:
         """Read the scores that the last tree has led to."""
@@ -259,8 +264,7 @@ class _Run:
             if self.best is None or is_first or prefix.merit < self.best.merit:
                 self.best, self.improved_at = prefix, self.n_grown
         if self.problem.constraints:
-            for_others = self.judged is not self.problem
-            others = [c.differences(self.others) for c in self.judged.constraints] if for_others else ()
+            others = [c.differences(self.others) for c in self.judged.constraints] if self.is_judged_by_others else ()
             self.pressure.refine(self.own, measured.violations, others)
         self.recorder.add(
             state=Start(prefix.state),
