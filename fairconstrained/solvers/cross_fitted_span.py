@@ -44,6 +44,9 @@ __all__ = [
 _MOST, _RANK = 6, 1e-2
 #: Rows of the smallest compared cell for each feature, below which models are shrunken.
 _FEW_ROWS = 8
+#: Rows with a curvature for each feature, or their share of all rows, that tell a direction from noise; and how often
+#: scores are halved at most to have so many.
+_CURVED_ROWS, _CURVED_SHARE, _HALVED = 20, 0.5, 10
 #: Columns and cross-fitted features of the models.
 _SPANNED = LastOfData()
 #: End of the names of bounds that are those of the training rows.
@@ -333,9 +336,7 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
         unshrunken = problem.scores(free), unseen_scores(problem, by_fold, found), found
         free, found, ridge, more = shrunken_of_folds(smooth, [free, *found], by_fold)
         n_evaluations += more
-    at = problem.scores(free)
-    curvatures = smooth.objective.curvature(torch.from_numpy(at)).numpy()
-    by_row = curvatures.reshape(len(at), -1).mean(axis=1)
+    at, by_row = _curved(smooth, problem.scores(free))
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, at)])
     (of_all, of_parts), lengths = _directions(problem, by_row, slopes, by_fold, rng, ridge)
     whole = [np.hstack([own, of_all]) for own in columns(free)]
@@ -344,6 +345,36 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
         return CrossFittedModels(whole, models, n_evaluations)
     sums = sums_of_cells(lengths, len(problem.component_names))
     return CrossFittedModels(whole, models, n_evaluations, Shrunk(*unshrunken, sums))
+
+
+def _curved(smooth: Problem, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""Scores at which the directions are those of many rows, and the curvature of the objective in every row there.
+
+    A model that nearly separates the classes is sure of almost all rows. Its objective is curved and its decisions
+    change in the few others only, and what these have in common is noise. So the distances of its scores from the
+    threshold are halved until enough rows count, by :math:`(\sum_i h_i)^2 / \sum_i h_i^2` for the curvatures h (Kish's
+    effective number of rows).
+
+    Parameters
+    ----------
+    smooth : Problem
+        Problem without constraints.
+    scores : ndarray
+        Scores of the unconstrained model, shaped as training scores are.
+    """
+    distances, data = scores - smooth.threshold, smooth.data
+    enough = min(_CURVED_ROWS * data.n_features, _CURVED_SHARE * _counting(data.weights.numpy()))
+    for number in range(_HALVED + 1):
+        at = smooth.threshold + 0.5**number * distances
+        by_row = smooth.objective.curvature(torch.from_numpy(at)).numpy().reshape(len(at), -1).mean(axis=1)
+        if _counting(by_row) >= enough:
+            break
+    return at, by_row
+
+
+def _counting(weights: np.ndarray) -> float:
+    """Number of rows of equal weight that tell as much as rows with these weights."""
+    return float(weights.sum() ** 2 / (weights @ weights))
 
 
 def sums_of_cells(lengths: np.ndarray, n_components: int) -> np.ndarray:
