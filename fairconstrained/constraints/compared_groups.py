@@ -66,7 +66,8 @@ class ComparesGroups(Constraint):
         it takes for no row to count more than ``max(kappa, 0.02)``.
     small_groups : {"error", "merge", "ignore"}, default="error"
         Treatment of groups with smaller cells: "error" raises ValueError, "merge" puts them together, as one group
-        named "(small groups)", and "ignore" leaves them out of the constraint.
+        named "(small groups)", with the next smaller ones if they are still too small, and "ignore" leaves them out of
+        the constraint.
     """
 
     min_group_size: int | str = parameter(
@@ -164,7 +165,7 @@ class ComparedGroups:
         Raises
         ------
         ValueError
-            If a group has fewer rows and ``small`` is "error", or all small ones together have fewer.
+            If a group has fewer rows and ``small`` is "error", or all but one together have fewer.
         """
         everything = cls.all(data)
         labels = everything.labels
@@ -187,12 +188,22 @@ class ComparedGroups:
         if small == "ignore":
             return everything._without(is_small, None)
         merged = everything._without(is_small, MERGED)
+        # one group has to be left to compare with
+        while merged._ends_small(data, notion, min_size, limit) and np.sum(~is_small) > 1:
+            is_small[np.where(is_small, np.inf, sizes).argmin()] = True
+            merged = everything._without(is_small, MERGED)
         if merged.sizes(data, notion)[:, -1].min() < max(min_size, 1):
             raise ValueError(
                 f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. Set "
                 "small_groups='ignore' or lower min_group_size."
             )
         return merged
+
+    def _ends_small(self, data: FairData, notion: Notion, min_size: int, limit: float) -> bool:
+        """Whether the last group is too small, as `found` says."""
+        if self.sizes(data, notion)[:, -1].min() < max(min_size, 1):
+            return True
+        return limit < 1 and bool(self.cell_sizes(data, notion).is_small(limit)[-1])
 
     def _without(self, is_small: np.ndarray, merged: str | None) -> Self:
         """Return the groups without the small ones, or with all small ones as one."""

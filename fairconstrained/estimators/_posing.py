@@ -14,6 +14,7 @@ from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, Stratified, as_labels, encode_groups
+from fairconstrained.groups import MERGED
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
@@ -162,10 +163,18 @@ class PosesProblem(BaseEstimator, ABC):
         if what == "error" or sensitive_features is None or self._constraints_choose_groups():
             return NO_SMALL_GROUPS
         rows = np.empty((target.values.size, 0))
-        data = copy.copy(self)._data(rows, target, sensitive_features, sample_weight)
+        apart = copy.copy(self)
+        data = apart._data(rows, target, sensitive_features, sample_weight)
         if data.unions is not None:
             raise ValueError(
                 f"small_groups={what!r} needs groups that do not overlap where constraint is not a name. Set it to "
                 "'error', and small_groups of the constraints that have it, such as RateGap(small_groups='merge')."
             )
-        return SmallGroups.found(self._bound_constraints(data, target, checked=False), data.labels, what)
+        small = SmallGroups.found(self._bound_constraints(data, target, checked=False), data.labels, what)
+        while 0 < len(small.merged) < data.n_groups - 1:  # one group has to be left to compare with
+            merged = apart._data(rows, target, sensitive_features, sample_weight, small)
+            found = SmallGroups.found(self._bound_constraints(merged, target, checked=False), merged.labels, what)
+            if MERGED not in found.merged:
+                break
+            small = small.joined_by_smallest(data)
+        return small

@@ -66,7 +66,8 @@ class BaseGroupLoss(
         0.02)`` of the group's weight, and 50 with "minimax".
     small_groups : {"error", "merge", "ignore"}, default="error"
         How to treat groups that are smaller: "error" raises ValueError with their sizes, "merge" puts them together as
-        one group, and "ignore" leaves them out of the constraint.
+        one group, with the next smaller ones if they are still too small, and "ignore" leaves them out of the
+        constraint.
     slack : float, default=0.005
         Share of the least loss of the worst group by which that of the model may exceed it, for a lower mean loss of
         all rows, where "minimax" is solved by "interior_point". The least loss on the training rows is partly chance:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 from fairconstrained.checks.inputs import in_memory
 from fairconstrained.checks.messages import shortened
 from fairconstrained.constraints import BoundConstraint
+from fairconstrained.data import FairData
 from fairconstrained.groups import MERGED, GroupEncoder, Groups, Strata
 
 __all__ = ["NO_SMALL_GROUPS", "SmallGroups", "Stratified", "as_labels", "encode_groups"]
@@ -62,6 +63,13 @@ class SmallGroups(NamedTuple):
                 small |= set(sizes.small_groups(constraint.resolution).tolist())
         found = tuple(labels[code] for code in sorted(small))
         return cls(merged=found) if what == "merge" else cls(ignored=found)
+
+    def joined_by_smallest(self, data: FairData) -> SmallGroups:
+        """Return the same with the group of fewest rows of all others merged as well."""
+        counts = np.bincount(data.codes, minlength=data.n_groups).astype(float)
+        counts[[label in self.merged for label in data.labels]] = np.inf
+        merged = {*self.merged, data.labels[int(counts.argmin())]}
+        return self._replace(merged=tuple(label for label in data.labels if label in merged))
 
     def applied(self, groups: Groups) -> Groups:
         """The groups with the merged ones as one, and the ignored ones behind the others."""

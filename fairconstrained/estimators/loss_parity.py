@@ -114,7 +114,8 @@ class LossParityClassifier(
         for no row to have more than ``max(kappa, 0.02)`` of the group's weight.
     small_groups : {"error", "merge", "ignore"}, default="error"
         How to treat groups that are smaller: "error" raises ValueError with their sizes, "merge" puts them together as
-        one group, and "ignore" leaves them out of the constraint.
+        one group, with the next smaller ones if they are still too small, and "ignore" leaves them out of the
+        constraint.
     early_stopping : bool, default=False
         Whether to set rows of every group and class aside, and end training on mini-batches when the loss on them has
         not improved for ten epochs, with the parameters for which it was least.

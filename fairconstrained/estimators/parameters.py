@@ -145,7 +145,8 @@ class HandlesSmallGroups:
     small_groups : {"error", "merge", "ignore"}, default="error"
         How to treat groups with a cell so small that one of its rows counts more than ``max(kappa, 0.02)`` in a gap
         that is bounded: "error" raises ValueError with the counts, "merge" puts them together, as one group named
-        "(small groups)", and "ignore" leaves them out of the constraints.
+        "(small groups)", with the next smaller ones if they are still too small, and "ignore" leaves them out of the
+        constraints.
 
     Attributes
     ----------

@@ -18,6 +18,7 @@ from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
 from fairconstrained.estimators.parameters import (
     ChoosesSolver,
+    HandlesSmallGroups,
     HasIntercept,
     Iterates,
     StartsWarm,
@@ -41,6 +42,7 @@ class ParityPairClassifier(
     HasIntercept,
     Iterates,
     StartsWarm,
+    HandlesSmallGroups,
     ChoosesSolver,
 ):
     r"""Linear classifier with a bound against accepting one group and rejecting another.

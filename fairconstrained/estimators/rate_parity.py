@@ -104,8 +104,8 @@ class RateParityClassifier(
         Rows that every group (or its rows of a label that is compared) needs to take part. "auto": as many as it takes
         for no row to count more than ``max(kappa, 0.02)`` in the gap; the indicator needs these whatever is given.
     small_groups : {"error", "merge", "ignore"}, default="error"
-        How to treat groups that are smaller: "error" raises ValueError, "merge" puts them together, and "ignore" leaves
-        them out of the constraint.
+        How to treat groups that are smaller: "error" raises ValueError, "merge" puts them together, with the next
+        smaller ones if they are still too small, and "ignore" leaves them out of the constraint.
     solver : str, default="auto"
         "auto" is as in `PartialParityClassifier` for linear scores ("cross_fitted", "span" or
         "augmented_lagrangian"). For modules it is "adam_lagrangian", except with an objective that mini-batches cannot

@@ -278,5 +278,7 @@ def test_small_groups_of_overlapping_constraints_are_chosen_by_the_rule(make):
     data = cells_of((60, 60), (4, 4), (60, 60), (3, 3))
     assert make(0.02, small_groups="ignore").bind(data).groups.labels == ("a", "c")
     assert make(0.1, small_groups="merge").bind(data).groups.labels == ("a", "c", "(small groups)")
+    # the second group is large enough now, but the last one by itself is not
+    assert make(0.15, small_groups="merge").bind(data).groups.labels == ("a", "c", "(small groups)")
     with pytest.raises(ValueError, match=re.escape("{'(small groups)': 6}")):
-        make(0.15, small_groups="merge").bind(data)  # the second group is large enough now
+        make(0.15, small_groups="merge").bind(cells_of((60, 60), (3, 3)))  # there is nothing to merge it with

@@ -14,6 +14,7 @@ from fairconstrained import (
     FairnessWarning,
     FairRanker,
     LossParityClassifier,
+    ParityPairClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
     RateParityClassifier,
@@ -123,6 +124,22 @@ def test_merged_groups_are_one_group(model, name, metric, sample):
 
 
 @pytest.mark.slow
+@each_model
+def test_small_groups_that_are_too_small_together_are_joined_by_the_next_one(model, name, metric):
+    sample = draw({"a": 200, "b": 180, "c": 60, "d": 8})
+    model = fitted(model, sample, small_groups="merge")
+    together = np.where(np.isin(sample.groups, ["c", "d"]), MERGED, sample.groups)
+    gap = metric(sample.y, scores_of(model, sample.X), sensitive_features=together)
+    assert model.constraint_values_[name] == pytest.approx(gap)
+
+
+@pytest.mark.parametrize("small_groups", ["merge", "ignore"])
+def test_parity_pairs_have_small_groups_too(sample, small_groups):
+    model = fitted(ParityPairClassifier(1.1), sample, small_groups=small_groups)
+    assert model.constraint_values_["parity_pair"] <= 1.1 + 1e-6
+    assert model.ignored_groups_ == (SMALL if small_groups == "ignore" else [])
+
+
 @each_model
 def test_ignored_groups_are_not_compared(model, name, metric, sample):
     model = fitted(model, sample, small_groups="ignore")
@@ -318,7 +335,7 @@ def test_a_gap_over_all_groups_is_undefined_where_an_ignored_one_lacks_a_label()
 
 
 def test_merged_groups_that_are_still_too_small_are_an_error():
-    sample = draw({"a": 200, "b": 180, "c": 3, "d": 4})
+    sample = draw({"a": 200, "c": 3, "d": 4})
     for model in (PartialParityClassifier(KAPPA), RateParityClassifier(KAPPA)):
         with pytest.raises(ValueError, match=r"\{'\(small groups\)': 7\}"):
             fitted(model, sample, small_groups="merge")
