@@ -63,7 +63,7 @@ class CrossFitted(Solver):
     `AugmentedLagrangian` where groups have coefficients of their own or there are several classes.
 
     Where the unconstrained model nearly separates the classes, few rows have a curvature and a slope. The directions
-    are then those at a half, a quarter, ... of its scores, until those of 20 rows for each feature, or of half of the
+    are then those at a half, a quarter, ... of its scores, until those of five rows for each feature, or of half of the
     rows, count.
 
     The methods for b are, in turn, `SequentialQuadratic` from the unconstrained model; the same from where the optima

@@ -46,7 +46,7 @@ _MOST, _RANK = 6, 1e-2
 _FEW_ROWS = 8
 #: Rows with a curvature for each feature, or their share of all rows, that tell a direction from noise; and how often
 #: scores are halved at most to have so many.
-_CURVED_ROWS, _CURVED_SHARE, _HALVED = 20, 0.5, 10
+_CURVED_ROWS, _CURVED_SHARE, _HALVED = 5, 0.5, 10
 #: Columns and cross-fitted features of the models.
 _SPANNED = LastOfData()
 #: End of the names of bounds that are those of the training rows.
