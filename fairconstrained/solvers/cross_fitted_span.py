@@ -44,8 +44,8 @@ __all__ = [
 _MOST, _RANK = 6, 1e-2
 #: Rows of the smallest compared cell for each feature, below which models are shrunken.
 _FEW_ROWS = 8
-#: Rows with a curvature for each feature, or their share of all rows, that tell a direction from noise; and how often
-#: scores are halved at most to have so many.
+#: Rows with a curvature for each feature, below which a direction is noise; the share of the rows that have one where
+#: scores were halved, and how often they are at most.
 _CURVED_ROWS, _CURVED_SHARE, _HALVED = 5, 0.5, 10
 #: Columns and cross-fitted features of the models.
 _SPANNED = LastOfData()
@@ -351,9 +351,9 @@ def _curved(smooth: Problem, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray
     r"""Scores at which the directions are those of many rows, and the curvature of the objective in every row there.
 
     A model that nearly separates the classes is sure of almost all rows. Its objective is curved and its decisions
-    change in the few others only, and what these have in common is noise. So the distances of its scores from the
-    threshold are halved until enough rows count, by :math:`(\sum_i h_i)^2 / \sum_i h_i^2` for the curvatures h (Kish's
-    effective number of rows).
+    change in the few others only, and what these have in common is noise. Where fewer than five rows for each feature
+    count, by :math:`(\sum_i h_i)^2 / \sum_i h_i^2` for the curvatures h (Kish's effective number of rows), the
+    distances of its scores from the threshold are halved until half of the rows do.
 
     Parameters
     ----------
@@ -362,14 +362,20 @@ def _curved(smooth: Problem, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray
     scores : ndarray
         Scores of the unconstrained model, shaped as training scores are.
     """
-    distances, data = scores - smooth.threshold, smooth.data
-    enough = min(_CURVED_ROWS * data.n_features, _CURVED_SHARE * _counting(data.weights.numpy()))
-    for number in range(_HALVED + 1):
-        at = smooth.threshold + 0.5**number * distances
-        by_row = smooth.objective.curvature(torch.from_numpy(at)).numpy().reshape(len(at), -1).mean(axis=1)
-        if _counting(by_row) >= enough:
-            break
+    data, at, by_row = smooth.data, scores, _curvatures(smooth, scores)
+    if _counting(by_row) < _CURVED_ROWS * data.n_features:
+        half = _CURVED_SHARE * _counting(data.weights.numpy())
+        for _ in range(_HALVED):
+            if _counting(by_row) >= half:
+                break
+            at = (at + smooth.threshold) / 2
+            by_row = _curvatures(smooth, at)
     return at, by_row
+
+
+def _curvatures(smooth: Problem, scores: np.ndarray) -> np.ndarray:
+    """Curvature of the objective in every row, the mean over its scores; ndarray of shape (n_samples,)."""
+    return smooth.objective.curvature(torch.from_numpy(scores)).numpy().reshape(len(scores), -1).mean(axis=1)
 
 
 def _counting(weights: np.ndarray) -> float:
