@@ -63,8 +63,8 @@ class CrossFitted(Solver):
     `AugmentedLagrangian` where groups have coefficients of their own or there are several classes.
 
     Where the unconstrained model nearly separates the classes, few rows have a curvature and a slope. If fewer than
-    five for each feature count, the directions are those at a half, a quarter, ... of its scores, until half of the rows
-    do.
+    five for each feature count, the directions are those at a half, a quarter, ... of its scores, until half of the
+    rows do.
 
     The methods for b are, in turn, `SequentialQuadratic` from the unconstrained model; the same from where the optima
     for smooth decisions that become sharper lead, if the first took many steps, and at once for ratios; and
