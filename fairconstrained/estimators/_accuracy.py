@@ -54,9 +54,9 @@ class Accuracy(NamedTuple):
 def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.Generator) -> list[str]:
     """Advice on a fit whose bound holds, in words.
 
-    There is one such hint: scores that are shared by all groups lose most of what the model without the bound has above
-    the share of the more frequent class. The model without the bound is fitted only if this may be so, and not at all
-    where the fit is to make no other fits (``new_row_folds=None``).
+    There is one such hint: the model loses most of what that without the bound has above the share of the more frequent
+    class, and there is something that often costs less. The model without the bound is fitted only if this may be so,
+    and not at all where the fit is to make no other fits (``new_row_folds=None``).
 
     Parameters
     ----------
@@ -67,15 +67,15 @@ def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.G
         Scores of the fitted model, in the order of the data.
     rng : numpy.random.Generator
     """
-    argument = _group_argument(estimator, problem.data)
+    advice = estimator._cheaper_bound(problem.data)
     found = Accuracy.of(estimator, problem, scores)
-    if not argument or found is None or found.advantage >= _USEFUL * (1 - found.majority):
+    if not advice or found is None or found.advantage >= _USEFUL * (1 - found.majority):
         return []
     if estimator.solver != "auto" or estimator._n_folds() is None or not estimator._bounds_anything(problem):
         return []
     if Status(estimator.status_).is_infeasible:
         return []
-    free = replace(problem, constraints=())
+    free = estimator._freed(problem)
     result = estimator._solve_part(replace(estimator._solver(free), verbose=0), free, None, rng)
     unbound = Accuracy.of(estimator, free, free.scores(result.model_state))
     if unbound is None or unbound.advantage <= _noise(unbound, problem.data):
@@ -84,7 +84,7 @@ def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.G
         return []
     return [
         f"The accuracy on the training rows is {unbound.reached:.3f} without the bound, {found.reached:.3f} with it, "
-        f"and {found.majority:.3f} for always predicting the more frequent class. {_advice(argument)}"
+        f"and {found.majority:.3f} for always predicting the more frequent class. {advice}"
     ]
 
 
@@ -92,19 +92,8 @@ def costly_bound(estimator: Any, data: FairData) -> str:
     """The warning for a model that has such a hint; without numbers, so that the fits of a search warn once."""
     return (
         "The bound takes most of the accuracy above that of always predicting the more frequent class; hints_ has the "
-        f"numbers. {_advice(_group_argument(estimator, data))}"
+        f"numbers. {estimator._cheaper_bound(data)}"
     )
-
-
-def _advice(argument: str) -> str:
-    return f"If predictions may use the group, {argument} often costs less; otherwise raise kappa."
-
-
-def _group_argument(estimator: Any, data: FairData) -> str:
-    """The argument with which scores may differ between groups; empty if they do, or cannot."""
-    own = estimator.get_params(deep=False).get("group_interactions", True)
-    differ = estimator._knows_groups if estimator._on_scores else own
-    return "" if differ or data.unions is not None else estimator._group_argument
 
 
 def _noise(accuracy: Accuracy, data: FairData) -> float:

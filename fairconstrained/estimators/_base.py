@@ -273,6 +273,18 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """The argument with which scores may differ between groups."""
         return "use_groups=True" if self._on_scores else "group_interactions=True"
 
+    def _cheaper_bound(self, data: FairData) -> str:
+        """Advice for a bound that costs much; empty where scores already differ between groups, or cannot."""
+        own = self.get_params(deep=False).get("group_interactions", True)
+        differ = self._knows_groups if self._on_scores else own
+        if differ or data.unions is not None:
+            return ""
+        return f"If predictions may use the group, {self._group_argument} often costs less; otherwise raise kappa."
+
+    def _freed(self, problem: Problem) -> Problem:
+        """The problem of a model that a costly bound is compared with: the same without bounds."""
+        return replace(problem, constraints=())
+
     @property
     def _remedy(self) -> str:
         """Advice for a bound that was not kept."""

@@ -4,9 +4,17 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
-from fairconstrained import FairHeadClassifier, PartialParityClassifier, RateParityClassifier, fairness_path
+from fairconstrained import (
+    FairHeadClassifier,
+    LossParityClassifier,
+    PartialParityClassifier,
+    RateParityClassifier,
+    fairness_path,
+)
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning
 from fairconstrained.reporting import fairness_report
 
@@ -83,6 +91,21 @@ def test_a_head_is_to_know_the_group():
     assert "use_groups=True" in told.hints_[0]
     knows = FairHeadClassifier(base, head, use_groups=True, random_state=0, cv=2)
     assert knows.fit(X, Y, sensitive_features=GROUPS).hints_ == []
+
+
+def test_the_penalty_of_a_network_may_take_most_of_the_accuracy():
+    rng = np.random.default_rng(4)
+    groups = rng.integers(0, 3, 1500)
+    normal = rng.normal(size=(1500, 6)) + 0.4 * groups[:, None]
+    y = (normal @ [1, -0.5, 0.7, 0, 0.3, 0] + rng.logistic(size=1500) > 0.8).astype(int)
+    skewed = StandardScaler().fit_transform(np.exp(2 * normal))
+    network = LossParityClassifier(0.05, hidden_layer_sizes=(8,), random_state=0)
+    with pytest.warns(CostlyBoundWarning, match="a smaller alpha often costs less"):
+        network.fit(skewed, y, sensitive_features=groups)
+    other = clone(network).set_params(alpha=0.005).fit(skewed, y, sensitive_features=groups)
+    assert other.score(skewed, y) > network.score(skewed, y) + 0.03
+    assert other.new_row_gaps_["loss_parity"].estimate <= 0.05
+    assert other.hints_ == []
 
 
 def test_the_report_says_it():
