@@ -170,9 +170,7 @@ class ComparedGroups:
         everything = cls.all(data)
         labels = everything.labels
         sizes = everything.sizes(data, notion).min(axis=0)
-        is_small = sizes < min_size
-        if small != "error" and limit < 1:
-            is_small |= everything.cell_sizes(data, notion).is_small(limit)
+        is_small = everything._are_small(data, notion, min_size, 1.0 if small == "error" else limit)
         if not is_small.any():
             return everything
         counts = {label: int(size) for label, size, few in zip(labels, sizes, is_small, strict=True) if few}
@@ -189,7 +187,7 @@ class ComparedGroups:
             return everything._without(is_small, None)
         merged = everything._without(is_small, MERGED)
         # one group has to be left to compare with
-        while merged._ends_small(data, notion, min_size, limit) and np.sum(~is_small) > 1:
+        while np.sum(~is_small) > 1 and merged._are_small(data, notion, max(min_size, 1), limit)[-1]:
             is_small[np.where(is_small, np.inf, sizes).argmin()] = True
             merged = everything._without(is_small, MERGED)
         if merged.sizes(data, notion)[:, -1].min() < max(min_size, 1):
@@ -199,11 +197,10 @@ class ComparedGroups:
             )
         return merged
 
-    def _ends_small(self, data: FairData, notion: Notion, min_size: int, limit: float) -> bool:
-        """Whether the last group is too small, as `found` says."""
-        if self.sizes(data, notion)[:, -1].min() < max(min_size, 1):
-            return True
-        return limit < 1 and bool(self.cell_sizes(data, notion).is_small(limit)[-1])
+    def _are_small(self, data: FairData, notion: Notion, min_size: int, limit: float) -> np.ndarray:
+        """Whether groups have a cell of fewer rows, or one of whose rows has more than ``limit`` if it is below 1."""
+        are_small = self.sizes(data, notion).min(axis=0) < min_size
+        return are_small | self.cell_sizes(data, notion).is_small(limit) if limit < 1 else are_small
 
     def _without(self, is_small: np.ndarray, merged: str | None) -> Self:
         """Return the groups without the small ones, or with all small ones as one."""

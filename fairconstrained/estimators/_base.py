@@ -283,7 +283,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     def _freed(self, problem: Problem) -> Problem:
         """The problem of a model that a costly bound is compared with: the same without bounds."""
-        return replace(problem, constraints=())
+        return problem.without_constraints()
 
     @property
     def _remedy(self) -> str:
