@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from fairconstrained.checks.inputs import as_table
 from fairconstrained.checks.messages import shortened
-from fairconstrained.groups import GroupEncoder, Groups
+from fairconstrained.groups import MERGED, GroupEncoder, Groups
 from fairconstrained.model_selection.response import get_response
 from fairconstrained.tables import Table
 
@@ -138,6 +138,63 @@ class GroupTargets(NamedTuple):
     def cells(self) -> np.ndarray:
         """A number for every row that is the same for rows of the same groups; ndarray of shape (n_samples,)."""
         return np.unique(self.columns, axis=0, return_inverse=True)[1].ravel()
+
+    def without_rows(self) -> GroupTargets:
+        """The same without the rows."""
+        return self._replace(columns=self.columns[:0])
+
+    def told_apart_by(self, parts: Sequence[np.ndarray]) -> GroupTargets:
+        """The targets that models can learn from each of these parts of the rows.
+
+        Groups without rows in one of the parts are joined, with the smallest other one if need be. Of groups that
+        overlap, those are left out of which a part has no rows, or no others.
+
+        Parameters
+        ----------
+        parts : sequence of ndarray
+            Numbers of the rows that the models are fitted on, by fold.
+
+        Raises
+        ------
+        ValueError
+            If no groups are left to tell apart; the message names those that lack rows.
+        """
+        rare = self._rare(parts)
+        if self.overlap:
+            kept = np.setdiff1d(np.arange(len(self.labels)), rare)
+            told = GroupTargets(self.columns[:, kept], tuple(self.labels[column] for column in kept), True)
+            is_enough = kept.size > 0
+        else:
+            told = self
+            while told.compares and (lacking := told._rare(parts)).size:
+                told = told._joined(lacking)
+            is_enough = told.compares
+        if not is_enough:
+            names = shortened([self.labels[code] for code in rare])
+            raise ValueError(
+                f"the training rows of a fold lack the groups {names}, so that no model can tell groups apart; take "
+                "other or fewer folds, or set group_estimator=None or use_groups=True."
+            )
+        return told
+
+    def _rare(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        """Codes of the groups that one of the parts has no rows of or, where groups overlap, no others."""
+        if self.overlap:
+            shares = np.array([self.columns[part].mean(axis=0) for part in parts])
+            return np.flatnonzero(((shares == 0) | (shares == 1)).any(axis=0))
+        counts = np.array([np.bincount(self.columns[part, 0], minlength=len(self.labels)) for part in parts])
+        return np.flatnonzero((counts == 0).any(axis=0))
+
+    def _joined(self, rare: np.ndarray) -> GroupTargets:
+        """These groups as one behind the others; a single one is joined with the smallest other one."""
+        if rare.size == 1:
+            sizes = np.bincount(self.columns[:, 0]).astype(float)
+            sizes[rare] = np.inf
+            rare = np.append(rare, sizes.argmin())
+        kept = np.setdiff1d(np.arange(len(self.labels)), rare)
+        codes = np.full(len(self.labels), kept.size)
+        codes[kept] = np.arange(kept.size)
+        return GroupTargets(codes[self.columns], (*(self.labels[code] for code in kept), MERGED), False)
 
     def indicators(self) -> np.ndarray:
         """Membership of the rows, without the first of groups that do not overlap; shape (n_samples, n_columns)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -119,7 +120,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     models_ : list of Models
         Models that score new rows: one, or with ``ensemble=True`` one for each fold.
     groups_ : GroupTargets
-        Names of the groups, and whether they overlap. The groups of the rows are not kept.
+        Names of the groups, and whether they overlap; where they are estimated and the training rows of a fold lack
+        one, those that are told apart. The groups of the rows are not kept.
     basis_ : ScoreBasis
         Functions of scores and groups.
     n_features_in_ : int
@@ -203,7 +205,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, np.empty((y.size, 1)), ensure_non_negative=True)
         targets = GroupTargets.of(sensitive_features, y.size, self._takes_overlapping_groups)
-        self.groups_ = targets._replace(columns=targets.columns[:0])
+        self.groups_ = targets.without_rows()
         columns = Columns(X, y, targets, sensitive_features, sample_weight, fit_params)
         self._check_estimators(columns)
         scores, shares = self._fitted_scores(columns, groups)
@@ -323,9 +325,13 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             )
 
     def _fitted_scores(self, columns: Columns, together: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Fit the models, and score every row by those that have not seen it; sets ``models_``."""
+        """Fit the models, and score every row by those that have not seen it; sets ``models_`` and ``groups_``."""
         of_groups = self._group_model(columns.X)
         folds = self._folds(columns, of_groups, together)
+        if of_groups is not None:
+            targets = columns.targets.told_apart_by([train for train, _ in folds])
+            columns = replace(columns, targets=targets)
+            self.groups_ = targets.without_rows()
         every = np.arange(columns.y.size)
         fits = [(train, test) for train, test in folds]
         if not self.ensemble:
@@ -357,8 +363,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         Raises
         ------
         ValueError
-            If rows are scored twice or never, the rows of a fit lack a class or a group, or there is no splitter to
-            keep rows together.
+            If rows are scored twice or never, the rows of a fit lack a class, or there is no splitter to keep rows
+            together.
         """
         y, targets, every = columns.y, columns.targets, np.arange(columns.y.size)
         if self._is_prefit and of_groups is None:
@@ -379,22 +385,18 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
                 f"cv={given!r} leaves out {int((counts == 0).sum())} rows and has {int((counts > 1).sum())} in several "
                 "test parts; every row must be in exactly one, as with KFold."
             )
-        self._check_folds(folds, columns, of_classes, of_groups is not None)
+        if of_classes and not self._is_prefit:
+            _check_classes(y, folds)
         return folds
 
-    def _check_folds(
-        self, folds: list[tuple[np.ndarray, np.ndarray]], columns: Columns, of_classes: bool, of_groups: bool
-    ) -> None:
-        """Raise ValueError if the rows that models are fitted on lack a class of the target or a group."""
-        known = {"classes": columns.y} if of_classes and not self._is_prefit else {}
-        if of_groups:
-            known |= {"groups": columns.targets.cells}
-        for number, (train, _) in enumerate(folds, start=1):
-            for what, values in known.items():
-                n_known = np.unique(values).size
-                n_missing = n_known - np.unique(values[train]).size
-                if n_missing:
-                    raise ValueError(
-                        f"the training rows of fold {number} of {len(folds)} lack {n_missing} of {n_known} {what}; "
-                        "take other or fewer folds, or merge small groups."
-                    )
+
+def _check_classes(y: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Raise ValueError if the rows that a model is fitted on lack a class of the target."""
+    known = np.unique(y).size
+    for number, (train, _) in enumerate(folds, start=1):
+        missing = known - np.unique(y[train]).size
+        if missing:
+            raise ValueError(
+                f"the training rows of fold {number} of {len(folds)} lack {missing} of {known} classes; take other or "
+                "fewer folds."
+            )

@@ -42,6 +42,8 @@ from fairconstrained import (
 )
 from fairconstrained.constraints import DemographicParity, EqualOpportunity
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.groups import MERGED
+from fairconstrained.heads import CrossFittedScores
 from fairconstrained.heads._basis import ScoreBasis
 from fairconstrained.metrics import independence_gap
 from fairconstrained.model_selection import get_fairness_scorer
@@ -437,15 +439,35 @@ def test_what_cannot_be_fitted_is_refused(rows, name):
     assert not hasattr(model, "status_")
 
 
-def test_folds_that_lack_a_group_or_a_class_are_refused(rows):
+def test_folds_that_lack_a_class_or_a_group_to_tell_apart_are_refused(rows):
     X, y, groups = rows
     order = np.argsort(groups)
-    with pytest.raises(ValueError, match="the training rows of fold 2 of 2 lack 1 of 2 groups"):
+    with pytest.raises(ValueError, match=r"a fold lack the groups \[.*1.*\], so that no model can tell"):
         fitted((X[order], y[order], groups[order] * (np.arange(1200) >= 600)), cv=KFold(2))
     order = np.argsort(y, kind="stable")
     labels = np.arange(1200) >= 600
     with pytest.raises(ValueError, match="lack 1 of 2 classes"):
         fitted((X[order], labels.astype(int), groups[order]), cv=KFold(2), group_estimator=None)
+
+
+def test_groups_of_single_rows_do_not_end_a_fit(rows):
+    X, y, groups = rows
+    groups = groups.astype(object)
+    groups[:3] = ["rare", "rarer", "rarest"]
+    merging = clone(PARITY).set_params(small_groups="merge")
+    model = fitted((X, y, groups), head=merging)
+    assert model.scores_.groups_.labels == (0, 1, MERGED)
+    assert model.constraint_values_["demographic_parity"] <= model.head.kappa + model.granularity_["demographic_parity"]
+    assert model.predict(X).shape == (1200,)
+
+
+def test_overlapping_groups_of_single_rows_have_no_column(rows):
+    X, y, groups = rows
+    members = np.column_stack([groups == 1, X[:, 0] > 0, np.arange(1200) == 7])
+    scores = CrossFittedScores(BASE, random_state=0)
+    features = scores.fit_transform(X, y, sensitive_features=members)
+    assert scores.groups_.labels == (0, 1)
+    assert features.shape == scores.transform(X).shape == (1200, 5)
 
 
 def test_missing_values_that_the_base_refuses(rows):
