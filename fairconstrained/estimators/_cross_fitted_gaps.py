@@ -38,12 +38,15 @@ class HeldOutScores(NamedTuple):
         Metrics of the rows that the models have seen, means over the models.
     differences : list of ndarray or None
         Differences of the rows that the models have seen, means over the models, see `BoundConstraint.differences`.
+    has_constant : bool, default=False
+        Whether one of the models gives all rows the same score.
     """
 
     scores: np.ndarray
     starts: tuple[Start, ...]
     seen: np.ndarray
     differences: list[np.ndarray | None]
+    has_constant: bool = False
 
 
 def fold_obstacle(problem: Problem, n_folds: int, units: np.ndarray | None = None) -> str:
@@ -93,7 +96,7 @@ def held_out_scores(
         Keeps the parts of the rows.
     """
     starts = starts if len(starts) == n_folds else [None] * n_folds
-    scores, ends, metrics, differences = None, [], [], []
+    scores, ends, metrics, differences, spreads = None, [], [], [], []
     splits = shared.each(("folds", n_folds), lambda: _splits(problem.data, n_folds, units))
     for (unseen, data), start in zip(splits, starts, strict=True):
         rest = problem.on(data)
@@ -101,6 +104,7 @@ def held_out_scores(
         state, end = fit(rest, known)
         ends.append(replace(end, fingerprint=data.fingerprint))
         of_seen = rest.scores(state)
+        spreads.append(np.ptp(of_seen, axis=0).max())
         metrics.append([each.metric(of_seen) for each in rest.constraints])
         differences.append([each.differences(of_seen) for each in rest.constraints])
         found = problem.model.training_scores(state, problem.data.part(unseen))
@@ -109,7 +113,7 @@ def held_out_scores(
         scores[unseen] = found
     assert scores is not None  # there are folds
     means = [None if own[0] is None else np.mean(own, axis=0) for own in zip(*differences, strict=True)]
-    return HeldOutScores(scores, tuple(ends), np.mean(metrics, axis=0), means)
+    return HeldOutScores(scores, tuple(ends), np.mean(metrics, axis=0), means, not all(spreads))
 
 
 def optimism(

@@ -53,6 +53,8 @@ class NewRowEstimates:
         Optimism of the differences by the constraint's name, where the fit makes up for it.
     own_errors : dict
         Standard errors of the metrics of the model of all rows, where they were computed before the estimates.
+    has_constant : bool
+        Whether one of the models that the estimates are made of gives all rows the same score.
     """
 
     gaps: dict[str, NewRowGap]
@@ -60,6 +62,7 @@ class NewRowEstimates:
     corrections: dict[str, float] = field(default_factory=dict)
     optimism: dict[str, np.ndarray] = field(default_factory=dict)
     own_errors: dict[str, float] = field(default_factory=dict)
+    has_constant: bool = False
 
     def made_up_for(self, problem: Problem, most: float | None = None, least: float = 0.0) -> Problem:
         """Return the problem with bounds on differences of rows not seen besides.
@@ -92,6 +95,10 @@ class NewRowEstimates:
             value, gap = constraint.metric(scores), gaps[constraint.name]
             if not np.ptp(scores):  # models of folds that are not constant say nothing of it
                 gaps[constraint.name] = NewRowGap(value, errors[constraint.name], "the constant score itself")
+                continue
+            if self.has_constant:  # nor they, if one is constant, of a model that is not
+                how = f"the training rows, as {gap.how} has a constant score"
+                gaps[constraint.name] = NewRowGap(value, errors[constraint.name], how)
                 continue
             differences, own = constraint.differences(scores), self.optimism.get(constraint.name)
             if differences is not None and own is not None:  # this model makes up for it, those of the folds do not

@@ -40,6 +40,9 @@ def notices(
     """
     if message:
         yield f"solver {solver!r}: {message}", ConvergenceWarning
+    columns = problem.model.unscaled_columns(problem.data)
+    if columns.size:
+        yield _unscaled(estimator, columns), ConvergenceWarning
     if estimator._lacks_bound(problem):
         yield _nothing_bounded(estimator), FairnessWarning
     if Status(estimator.status_).is_infeasible and estimator.promise == "training":
@@ -58,6 +61,16 @@ def notices(
         yield from ((caveat, FairnessWarning) for caveat in caveats if caveat)
     if estimator.hints_:
         yield costly_bound(estimator, problem.data), CostlyBoundWarning
+
+
+def _unscaled(estimator: Any, columns: np.ndarray) -> str:
+    """Return the warning for features whose values are too large for a network."""
+    names = np.asarray(getattr(estimator, "feature_names_in_", np.arange(estimator.n_features_in_)))
+    return (
+        f"The values of the features {shortened(names[columns].tolist())} of X are so large (with a root mean square "
+        "above 10) that the network learns little from the others. Put sklearn.preprocessing.StandardScaler before it "
+        "in a pipeline."
+    )
 
 
 def _nothing_bounded(estimator: Any) -> str:

@@ -80,7 +80,7 @@ class LossParityClassifier(
         How the gaps of the two labels are put together with ``constraint="equalized_odds"``: ``kappa`` bounds the
         larger one, or their sum, as in the paper. Without effect on the other constraints.
     hidden_layer_sizes : sequence of int, default=(64, 32)
-        Widths of the hidden layers.
+        Widths of the hidden layers. Standardise the features: `fit` warns of those that are too large to learn from.
     activation : {"relu", "logistic", "tanh", "silu", "softplus"}, default="relu"
         Activation function of the hidden layers.
     solver : str, default="auto"

@@ -287,7 +287,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             error = float(np.hypot(errors[constraint.name], correction))
             gaps[constraint.name] = NewRowGap(estimate, error, how)
             corrections[constraint.name] = correction
-        return NewRowEstimates(gaps, held.starts, corrections, found)
+        return NewRowEstimates(gaps, held.starts, corrections, found, has_constant=held.has_constant)
 
     def _gaps_of(self, problem: Problem, scores: np.ndarray, estimated: NewRowEstimates) -> dict[str, NewRowGap]:
         """Return the estimates for the model with these scores of the training rows."""

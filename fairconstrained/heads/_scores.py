@@ -140,7 +140,7 @@ class GroupTargets(NamedTuple):
         return np.unique(self.columns, axis=0, return_inverse=True)[1].ravel()
 
     def without_rows(self) -> GroupTargets:
-        """The same without the rows."""
+        """Names of the groups, without the rows."""
         return self._replace(columns=self.columns[:0])
 
     def told_apart_by(self, parts: Sequence[np.ndarray]) -> GroupTargets:

@@ -112,6 +112,10 @@ class Model(ABC):
         """Return the model where it can be unpickled and predict anywhere: on the CPU."""
         return self
 
+    def unscaled_columns(self, data: FairData) -> np.ndarray:
+        """Return the numbers of the features whose units are too large to learn from; by default none are."""
+        return np.empty(0, dtype=int)
+
     def shifts(self, data: FairData, shared: bool = False) -> ScoreShifts | None:
         """Ways to add constants to scores.
 

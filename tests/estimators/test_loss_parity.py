@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import warnings
 from itertools import product
 
 import numpy as np
@@ -627,6 +628,16 @@ def test_a_loss_that_is_not_finite(biased, solver):
     assert set(model.predict(biased.X)) <= {0, 1}
     assert model.n_iter_ == 0
     assert model.history_ == []
+
+
+def test_features_in_units_that_are_too_large_for_a_network(biased):
+    X = pd.DataFrame(biased.X, columns=list("abcd"))
+    X["c"] = 1000 * X["c"] + 5000
+    with pytest.warns(ConvergenceWarning, match=r"the features \['c'\] of X are so large .*StandardScaler"):
+        classifier().fit(X, biased.y, sensitive_features=biased.groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        classifier().fit(StandardScaler().fit_transform(X), biased.y, sensitive_features=biased.groups)
 
 
 def test_the_promise_survives_a_learning_rate_that_is_far_too_large(biased):

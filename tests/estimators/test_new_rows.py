@@ -435,6 +435,16 @@ def test_a_constant_score_has_the_same_metric_on_new_rows(rows):
     assert gap.how == "the constant score itself"
 
 
+def test_a_constant_model_of_a_fold_says_nothing_of_a_model_that_is_not(rows):
+    problem, _ = _problem_of(rows)
+    gap = NewRowGap(0.0, 0.3, "2-fold cross-fitting")
+    found = NewRowEstimates({"demographic_parity": gap}, has_constant=True)
+    told = found.about(problem, problem.data.codes - 0.5).gaps["demographic_parity"]
+    assert told.estimate == 1
+    assert told.standard_error < 0.01
+    assert told.how == "the training rows, as 2-fold cross-fitting has a constant score"
+
+
 def test_few_accepted_by_the_model_of_all_rows_make_the_estimate_uncertain():
     data, scores = _decided([4, 20], [100, 400])
     ratio = GroupRates("selection", rule="ratio", kappa=0.2).bind(data)
