@@ -57,7 +57,7 @@ class BoundDecisionRates(BoundMeanGaps):
     @override
     def caveat(self, scores: np.ndarray) -> str | None:
         if not np.isnan(self.metric(scores)):
-            return None
+            return super().caveat(scores)
         return (
             f"{self.name} does not exist for these decisions: a group has no row to take its rate among, or no group "
             "has a rate above 0, and the bound counts as not kept. Raise kappa, or bound another rate."

@@ -149,8 +149,20 @@ class BoundConstraint(Exact):
         return {}
 
     def caveat(self, scores: np.ndarray) -> str | None:
-        """Return a warning about decisions for which the metric has a value but no meaning; None for all others."""
-        return None
+        """Return a warning about decisions for which the metric has a value but no meaning; None for all others.
+
+        By default it is about a gap between groups of which everybody is accepted, or nobody, whatever their scores.
+        """
+        threshold = self.decision_threshold
+        if threshold is None or not np.ptp(scores) or np.min(scores) <= threshold < np.max(scores):
+            return None
+        if any(self.metric(np.full(scores.shape, threshold + side)) != 0 for side in (-1.0, 1.0)):
+            return None
+        side = "above" if np.min(scores) > threshold else "below"
+        return (
+            f"all scores are {side} the threshold, where {self.name} is 0 whatever the model is. Set threshold to "
+            "where decisions are made, or bound what has no threshold, such as constraint='statistical_parity'."
+        )
 
     @property
     def resolution(self) -> float:

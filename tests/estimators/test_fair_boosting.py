@@ -465,7 +465,10 @@ def test_a_constraint_of_a_users_own_parameters(rows):
 
 def test_one_decision_for_all_rows_keeps_no_bound_that_more_trees_break(rows):
     X, y, groups = rows
-    with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
+    with (
+        pytest.warns(ConvergenceWarning, match="no iterate kept the bound"),
+        pytest.warns(FairnessWarning, match="below the threshold, where demographic_parity is 0"),
+    ):
         model = FairBoostingClassifier(0.05, n_estimators=3, num_leaves=4).fit(X, y, sensitive_features=groups)
     assert model.status_ != "completed"
 

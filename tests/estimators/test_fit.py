@@ -293,6 +293,13 @@ def test_not_settled_is_said(classes):
     assert caught[0].filename == __file__
 
 
+def test_rates_at_a_threshold_that_no_prediction_crosses_warn(classes):
+    X, groups, prices = classes.X, classes.groups, 50.0 + classes.X[:, 0]
+    with pytest.warns(FairnessWarning, match="all scores are above the threshold, where demographic_parity is 0"):
+        PartialParityRegressor(constraint="demographic_parity").fit(X, prices, sensitive_features=groups)
+    PartialParityRegressor(constraint="demographic_parity", threshold=50.0).fit(X, prices, sensitive_features=groups)
+
+
 @pytest.mark.parametrize("estimator", [PartialParityClassifier(), PartialParityRegressor()], ids=["classes", "numbers"])
 @pytest.mark.parametrize("groups", [None, np.zeros(600)], ids=["no groups", "one group"])
 def test_one_group_is_said_in_plain_words(classes, estimator, groups):

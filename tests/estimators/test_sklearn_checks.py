@@ -29,8 +29,10 @@ FEW_ROWS = {"min_child_samples": 1, "min_data_in_bin": 1, "min_sum_hessian_in_le
 # moves the ten coefficients of fifteen rows by as much; hence the larger alphas, and a smooth network.
 # The checks pass no sensitive features, so there is one group, every constraint holds vacuously, and each fit
 # says so by a FairnessWarning, as it should. That the warning appears is tested in test_fit.py.
-# All rows of the checks make one mini-batch: every epoch is a step.
+# All rows of the checks make one mini-batch: every epoch is a step. Some have features of a mean of 100, which are not
+# for networks.
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:The values of the features:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.usefixtures("classes_by_value")
 @parametrize_with_checks(
     [
@@ -61,6 +63,7 @@ def test_estimator_check(estimator, check):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:The values of the features:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.usefixtures("classes_by_value")
 @parametrize_with_checks(
     [
