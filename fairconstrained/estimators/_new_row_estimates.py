@@ -97,7 +97,7 @@ class NewRowEstimates:
                 gaps[constraint.name] = NewRowGap(value, errors[constraint.name], "the constant score itself")
                 continue
             if self.has_constant:  # nor they, if one is constant, of a model that is not
-                how = f"the training rows, as {gap.how} has a constant score"
+                how = f"the training rows, as a model of {gap.how} has a constant score"
                 gaps[constraint.name] = NewRowGap(value, errors[constraint.name], how)
                 continue
             differences, own = constraint.differences(scores), self.optimism.get(constraint.name)

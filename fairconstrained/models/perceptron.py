@@ -126,7 +126,7 @@ class Perceptron(ModuleModel):
     @override
     def unscaled_columns(self, data: FairData) -> np.ndarray:
         weights = data.weights.numpy()
-        return np.flatnonzero(squares(data.X, weights) > _LARGE**2 * weights.sum())
+        return np.flatnonzero(squares(self.row_features(data), weights) > _LARGE**2 * weights.sum())
 
     def divided(self, n_parts: int, fewest: int) -> Perceptron | None:
         """A network of which so many fit side by side into the hidden layers of this one, with one score.

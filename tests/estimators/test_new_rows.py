@@ -442,7 +442,7 @@ def test_a_constant_model_of_a_fold_says_nothing_of_a_model_that_is_not(rows):
     told = found.about(problem, problem.data.codes - 0.5).gaps["demographic_parity"]
     assert told.estimate == 1
     assert told.standard_error < 0.01
-    assert told.how == "the training rows, as 2-fold cross-fitting has a constant score"
+    assert told.how == "the training rows, as a model of 2-fold cross-fitting has a constant score"
 
 
 def test_few_accepted_by_the_model_of_all_rows_make_the_estimate_uncertain():
