@@ -14,7 +14,7 @@ from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, Stratified, as_labels, encode_groups
-from fairconstrained.groups import MERGED
+from fairconstrained.groups import MERGED, Groups
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
@@ -176,5 +176,5 @@ class PosesProblem(BaseEstimator, ABC):
             found = SmallGroups.found(self._bound_constraints(merged, target, checked=False), merged.labels, what)
             if MERGED not in found.merged:
                 break
-            small = small.joined_by_smallest(data)
+            small = small.joined_by_smallest(Groups(data.codes, data.labels))
         return small

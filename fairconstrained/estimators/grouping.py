@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_consistent_length
 from fairconstrained.checks.inputs import in_memory
 from fairconstrained.checks.messages import shortened
 from fairconstrained.constraints import BoundConstraint
-from fairconstrained.data import FairData
 from fairconstrained.groups import MERGED, GroupEncoder, Groups, Strata
 
 __all__ = ["NO_SMALL_GROUPS", "SmallGroups", "Stratified", "as_labels", "encode_groups"]
@@ -64,12 +63,12 @@ class SmallGroups(NamedTuple):
         found = tuple(labels[code] for code in sorted(small))
         return cls(merged=found) if what == "merge" else cls(ignored=found)
 
-    def joined_by_smallest(self, data: FairData) -> SmallGroups:
+    def joined_by_smallest(self, groups: Groups) -> SmallGroups:
         """Return the same with the group of fewest rows of all others merged as well."""
-        counts = np.bincount(data.codes, minlength=data.n_groups).astype(float)
-        counts[[label in self.merged for label in data.labels]] = np.inf
-        merged = {*self.merged, data.labels[int(counts.argmin())]}
-        return self._replace(merged=tuple(label for label in data.labels if label in merged))
+        counts = np.bincount(groups.codes, minlength=len(groups.labels)).astype(float)
+        counts[[label in self.merged for label in groups.labels]] = np.inf
+        merged = {*self.merged, groups.labels[int(counts.argmin())]}
+        return self._replace(merged=tuple(label for label in groups.labels if label in merged))
 
     def applied(self, groups: Groups) -> Groups:
         """The groups with the merged ones as one, and the ignored ones behind the others."""

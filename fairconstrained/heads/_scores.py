@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from fairconstrained.checks.inputs import as_table
 from fairconstrained.checks.messages import shortened
-from fairconstrained.groups import MERGED, GroupEncoder, Groups
+from fairconstrained.estimators.grouping import SmallGroups
+from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.model_selection.response import get_response
 from fairconstrained.tables import Table
 
@@ -165,9 +166,10 @@ class GroupTargets(NamedTuple):
             told = GroupTargets(self.columns[:, kept], tuple(self.labels[column] for column in kept), True)
             is_enough = kept.size > 0
         else:
-            told = self
-            while told.compares and (lacking := told._rare(parts)).size:
+            told, lacking = self, rare
+            while told.compares and lacking.size:
                 told = told._joined(lacking)
+                lacking = told._rare(parts)
             is_enough = told.compares
         if not is_enough:
             names = shortened([self.labels[code] for code in rare])
@@ -187,14 +189,10 @@ class GroupTargets(NamedTuple):
 
     def _joined(self, rare: np.ndarray) -> GroupTargets:
         """These groups as one behind the others; a single one is joined with the smallest other one."""
-        if rare.size == 1:
-            sizes = np.bincount(self.columns[:, 0]).astype(float)
-            sizes[rare] = np.inf
-            rare = np.append(rare, sizes.argmin())
-        kept = np.setdiff1d(np.arange(len(self.labels)), rare)
-        codes = np.full(len(self.labels), kept.size)
-        codes[kept] = np.arange(kept.size)
-        return GroupTargets(codes[self.columns], (*(self.labels[code] for code in kept), MERGED), False)
+        groups = Groups(self.columns[:, 0], self.labels)
+        small = SmallGroups(merged=tuple(self.labels[code] for code in rare))
+        joined = (small if rare.size > 1 else small.joined_by_smallest(groups)).applied(groups)
+        return GroupTargets(joined.codes[:, None], joined.labels, False)
 
     def indicators(self) -> np.ndarray:
         """Membership of the rows, without the first of groups that do not overlap; shape (n_samples, n_columns)."""
