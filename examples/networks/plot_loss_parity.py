@@ -10,6 +10,7 @@ are positive, and the bound requires it to predict both about equally well.
 """
 
 import warnings
+from itertools import takewhile
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,12 +42,12 @@ X, X_new = scaler.transform(X), scaler.transform(X_new)
 
 network = {"hidden_layer_sizes": (16,), "random_state": 0}
 models = {
-    "no bound": LossParityClassifier(kappa=None, max_epochs=30, **network),
-    "auto, kappa = 0.05": LossParityClassifier(kappa=0.05, max_epochs=30, **network),
-    "auto, kappa = 0.02": LossParityClassifier(kappa=0.02, max_epochs=30, **network),
-    "auto, kappa = 0.005": LossParityClassifier(kappa=0.005, max_epochs=30, **network),
+    "no bound": LossParityClassifier(kappa=None, new_row_folds=None, max_epochs=20, **network),
+    "auto, kappa = 0.05": LossParityClassifier(kappa=0.05, max_epochs=20, **network),
+    "auto, kappa = 0.02": LossParityClassifier(kappa=0.02, max_epochs=20, **network),
+    "auto, kappa = 0.005": LossParityClassifier(kappa=0.005, max_epochs=20, **network),
     "ssl_alm, kappa = 0.005": LossParityClassifier(
-        kappa=0.005, solver="ssl_alm", batch_size=8, max_epochs=15, **network
+        kappa=0.005, solver="ssl_alm", new_row_folds=None, batch_size=8, max_epochs=10, **network
     ),
 }
 with warnings.catch_warnings():
@@ -75,7 +76,7 @@ colors = dict(zip(models, ["#777777", "#56B4E9", "#0072B2", "#003D66", "#D55E00"
 figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
 figure.suptitle("Objective and gap while the solvers train")
 for name, model in models.items():
-    epochs = [record for record in model.history_ if "seconds" in record]  # the last layer's records have no time
+    epochs = list(takewhile(lambda record: record["n_iter"] > 0, model.history_))  # the last layer's begin again at 0
     final = {"objective": model.objective_, "loss_parity": model.constraint_values_["loss_parity"]}
     for ax, quantity in zip(axes, final, strict=True):
         ax.plot([e["n_iter"] for e in epochs], [e[quantity] for e in epochs], color=colors[name], label=name)

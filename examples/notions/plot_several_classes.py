@@ -24,7 +24,7 @@ known = [law.feature_names.index(name) for name in ("zfygpa", "lsat", "ugpa", "f
 grades = law.data[:, law.feature_names.index("zgpa")]
 thirds = np.array(["lowest", "middle", "highest"])[np.digitize(grades, np.quantile(grades, [1 / 3, 2 / 3]))]
 X = StandardScaler().fit_transform(law.data[:, known])
-parts = train_test_split(X, thirds, law.sensitive_features, test_size=0.5, random_state=0)
+parts = train_test_split(X, thirds, law.sensitive_features, test_size=0.75, random_state=0)
 X_train, X_test, y_train, y_test, race_train, race_test = parts
 
 # %%
@@ -57,8 +57,8 @@ print(models["bound"].class_gaps_["demographic_parity"])
 # Predicted shares of the classes
 # -------------------------------
 #
-# On the half of the rows that no model has seen. Without a bound, most students of the smaller group are predicted to
-# be in the lowest third.
+# On the three quarters of the rows that no model has seen. Without a bound, most students of the smaller group are
+# predicted to be in the lowest third.
 
 order = ["lowest", "middle", "highest"]
 groups = ["White", "Non-White"]
