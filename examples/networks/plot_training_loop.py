@@ -66,7 +66,7 @@ def make_network():
     )
 
 
-def train(network, kappa, n_epochs=12):
+def train(network, kappa, n_epochs=8):
     """The gaps on the training pictures after every epoch."""
     constraint, multipliers = bind(RateGap(kappa, constraint="equal_opportunity"), y, camera), Multipliers()
     optimizer, loss_of = torch.optim.Adam(network.parameters(), lr=0.003), nn.BCEWithLogitsLoss()
@@ -124,7 +124,7 @@ axes[0].axhline(11.5, color="white")
 axes[0].set(xticks=[], yticks=[5.5, 17.5], yticklabels=["camera 1", "camera 2"], title="pictures with a scratch")
 
 for (name, values), color in zip(gaps.items(), ["#D55E00", "#0072B2"], strict=True):
-    axes[1].plot(range(1, 13), values, color=color, marker=".", label=name)
+    axes[1].plot(range(1, 9), values, color=color, marker=".", label=name)
 axes[1].axhline(0.02, color="black", linewidth=0.8, linestyle="--")
 axes[1].set(xlabel="epoch", ylabel="gap of the detection rates", title="training pictures", ylim=(0, None))
 axes[1].legend(frameon=False)

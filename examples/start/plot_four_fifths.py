@@ -46,7 +46,7 @@ def selection(model, X, y, groups):
 # keeps its bound exactly; on new rows the ratio is a little smaller.
 
 ratios = [0.5, 0.6, 0.7, 0.8, 0.9]
-estimator = RateParityClassifier(constraint="demographic_parity_ratio")
+estimator = RateParityClassifier(constraint="demographic_parity_ratio", new_row_folds=None)
 path = fairness_path(estimator, X, y, sensitive_features=race, kappas=[None, *(1 - np.array(ratios))])
 training = [selection(model, X, y, race) for model in path.models]
 new = [selection(model, X_new, y_new, race_new) for model in path.models]
@@ -59,9 +59,10 @@ for bound, (ratio, _), (new_ratio, _), share in zip(["none", *ratios], training,
 # A bound on the estimate for new rows
 # ------------------------------------
 #
-# ``promise="new_rows"`` bounds an estimate of the ratio on new rows in place of that on the training rows.
+# ``promise="new_rows"`` bounds an estimate of the ratio on new rows in place of that on the training rows. The estimate
+# comes from folds of the rows; three take less time than the five of the default.
 
-careful = RateParityClassifier(kappa=0.2, constraint="demographic_parity_ratio", promise="new_rows")
+careful = RateParityClassifier(kappa=0.2, constraint="demographic_parity_ratio", promise="new_rows", new_row_folds=3)
 careful.fit(X, y, sensitive_features=race)
 careful_ratio, _ = selection(careful, X_new, y_new, race_new)
 print(f"{careful.status_}: ratio {careful_ratio:.3f} on new rows, accuracy {careful.score(X_new, y_new):.3f}")

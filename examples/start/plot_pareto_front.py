@@ -61,7 +61,6 @@ for name, interactions in {"shared coefficients": False, "coefficients for each 
         scoring=scoring,
         refit=best_feasible("gap", 0.05, "accuracy"),
         cv=folds,
-        n_jobs=2,
     ).fit(X, y, sensitive_features=race)
 
 # %%
