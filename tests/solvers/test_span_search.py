@@ -57,13 +57,19 @@ def test_bounds_hold_and_errors_are_as_few_as_those_of_a_dense_search(rows, cons
     assert model.constraint_values_[constraint] <= 0.05
     assert model.multipliers_ is None
     free = fitted(rows, kappa=None, solver="augmented_lagrangian")
+    labels = {"demographic_parity": [y >= 0], "equal_opportunity": [y == 1], "equalized_odds": [y == 0, y == 1]}
+    # rates of both groups, one column for each: by hand, as the metric of eleven thousand models takes a minute
+    counted = [np.stack([rows & (groups == g) for g in np.unique(groups)], axis=1) for rows in labels[constraint]]
     best = 1.0
     for first in np.linspace(-3, 3, 25):
         for second in np.linspace(-2, 2, 9):
             scores = free.decision_function(X) + first * X[:, 1] + second * X[:, 2]
-            for cut in np.quantile(scores, np.linspace(0.02, 0.98, 49)):
-                if metric(y, scores > cut, sensitive_features=groups) <= 0.05:
-                    best = min(best, np.mean((scores > cut) != y))
+            decisions = scores > np.quantile(scores, np.linspace(0.02, 0.98, 49))[:, None]
+            gaps = np.max([np.ptp(decisions @ (rows / rows.sum(axis=0)), axis=1) for rows in counted], axis=0)
+            errors = (decisions != y).mean(axis=1)
+            for place in np.flatnonzero((gaps <= 0.05 + 1e-9) & (errors < best)):
+                if errors[place] < best and metric(y, decisions[place], sensitive_features=groups) <= 0.05:
+                    best = errors[place]
     assert np.mean(model.predict(X) != y) <= best + 0.006  # of 1,500 rows: nine
 
 
