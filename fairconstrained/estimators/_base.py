@@ -131,9 +131,16 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         Warns
         -----
         ConvergenceWarning
-            If the metric exceeds ``kappa`` by more than its granularity, or the solver stopped early.
+            If the metric (with ``promise="new_rows"`` its estimate for new rows) exceeds ``kappa`` by more than its
+            granularity, if the solver stopped early, or if a network gets features that are not standardised.
+        NewRowsWarning
+            If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` clearly.
+        CostlyBoundWarning
+            If the bound takes most of the accuracy above that of always predicting the more frequent class; see
+            ``hints_``.
         FairnessWarning
-            If there is only one group.
+            If nothing is bounded, as there is only one group to compare, or if smooth rates are within ``kappa`` and
+            those of the decisions are not.
         """
         warn_of_another_order(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight, strata=strata)
         return self._fit_or_leave(X, y, Stratified.joined(sensitive_features, strata), sample_weight)

@@ -43,7 +43,7 @@ class EpochStreaming(BaseFairEstimator):
         groups: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """One epoch of mini-batches on more rows; what the solver has learnt so far is kept.
+        """Train for one epoch of mini-batches on more rows, from the state that the solver has reached.
 
         Earlier rows are not kept, so the bound ``kappa`` is not guaranteed, and ``constraint_values_`` are those of the
         rows of this call, NaN if a group is not among them. All groups are compared, whatever ``min_group_size`` is.

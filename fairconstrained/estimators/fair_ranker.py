@@ -130,6 +130,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
     coef_ : ndarray of shape (1, n_features)
         Coefficients; only if the scores are linear.
     groups_ : ndarray of shape (n_groups,)
+        Groups of the documents; empty if none were given.
     pair_accuracies_ : DataFrame
         One row for each group of the better document and group of the worse one: number of pairs, and share that is
         ranked right.
@@ -191,7 +192,17 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         Raises
         ------
         ValueError
-            For invalid data or parameters, without ``qid``, or if no query has two documents of different relevance.
+            For invalid data or parameters, without ``qid``, if no query has two documents of different relevance, or if
+            kinds of pairs are too small for ``kappa`` to be resolved.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the gap exceeds ``kappa`` by more than its granularity, or the solver stopped early.
+        NewRowsWarning
+            If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` clearly.
+        FairnessWarning
+            If there are fewer than two kinds of pairs to compare.
         """
         return self._fit_or_leave(X, y, qid, sensitive_features)
 
