@@ -134,7 +134,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             If the metric (with ``promise="new_rows"`` its estimate for new rows) exceeds ``kappa`` by more than its
             granularity, if the solver stopped early, or if a network gets features that are not standardised.
         NewRowsWarning
-            If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` clearly.
+            If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` by more than the
+            granularity and two standard errors.
         CostlyBoundWarning
             If the bound takes most of the accuracy above that of always predicting the more frequent class; see
             ``hints_``.

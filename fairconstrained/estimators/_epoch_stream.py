@@ -69,8 +69,13 @@ class EpochStreaming(BaseFairEstimator):
         Raises
         ------
         ValueError
-            For invalid data, without ``classes`` in the first call, for a class or group that was not announced, or a
-            solver that takes all rows in every step.
+            For invalid data, without ``classes`` in the first call, for a class or group that was not announced, for
+            groups that overlap, or a solver that takes all rows in every step.
+
+        Warns
+        -----
+        FairnessWarning
+            In the first call, if there is only one group although a bound is asked for.
         """
         fitted = copy.copy(self)
         fitted._compares_all_groups = True  # of a part of a stream, any group may have too few rows or none

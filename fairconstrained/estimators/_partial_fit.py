@@ -139,6 +139,11 @@ class AUCStreaming(BaseFairEstimator):
         ValueError
             For invalid data, without ``classes`` in the first call, for a class or group that was not announced, and
             for a solver or options that do not fit a stream of this problem.
+
+        Warns
+        -----
+        FairnessWarning
+            In the first call, if there is only one group although a bound is asked for.
         """
         fitted = copy.copy(self)
         fitted._partial_fit(X, y, classes, sensitive_features, groups, sample_weight)

@@ -200,7 +200,8 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         ConvergenceWarning
             If the gap exceeds ``kappa`` by more than its granularity, or the solver stopped early.
         NewRowsWarning
-            If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` clearly.
+            If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` by more than the
+            granularity and two standard errors.
         FairnessWarning
             If there are fewer than two kinds of pairs to compare.
         """

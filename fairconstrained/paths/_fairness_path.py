@@ -192,7 +192,10 @@ def _check_bounds(last: BaseFairEstimator) -> None:
     try:
         last._bound_params(1.0)
     except ValueError as error:
-        raise ValueError(f"{error} Name the parameter that takes the values, such as param='weight'.") from error
+        raise ValueError(
+            f"{error} Name the parameter that takes the values, such as param='weight' "
+            "or param='constraint__kappa', and give kappas."
+        ) from error
 
 
 def _fit(
