@@ -98,8 +98,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
 
     with the pairs P of documents of one query of which the first is the more relevant one, and the share
     :math:`A_{a > b}` of those with the first of group a and the second of group b that the scores :math:`h_w` rank
-    right.
-    The scores are linear or those of a torch module.
+    right. The scores are linear or those of a torch module.
 
     Parameters
     ----------
@@ -132,8 +131,8 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
     groups_ : ndarray of shape (n_groups,)
         Groups of the documents; empty if none were given.
     pair_accuracies_ : DataFrame
-        One row for each group of the better document and group of the worse one: number of pairs, and share that is
-        ranked right.
+        One row for each group of the better document and group of the worse one: number of pairs, ``n_pairs``, and the
+        share of them that is ranked right, ``accuracy``.
     ignored_groups_ : list
         Kinds of pairs that ``small_groups="ignore"`` left out.
 
@@ -230,7 +229,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Documents.
         y, qid, sensitive_features
-            Grades, queries and groups as passed to `fit`.
+            Relevance, queries and groups of the documents, as in `fit`.
 
         Returns
         -------
@@ -323,7 +322,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
         y, qid : array-like of shape (n_samples,)
-            Grades and queries as passed to `fit`.
+            Relevance and queries of the documents, as in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative; a pair counts the product of those of its documents.
 

@@ -221,7 +221,8 @@ class FairClassifierMixin(ClassifierMixin):
             Model with ``coef_``, ``intercept_``, ``classes_``, ``n_features_in_`` and ``feature_names_in_`` of this
             fit, and the same predictions and scores. Probabilities are ``1 / (1 + exp(-score))``, which is what
             `predict_proba` gives for every objective but "squared", whose own are ``(1 + score) / 2``, clipped to
-            [0, 1]; with more than two classes, they are the softmax of the scores. If you fit this model again, it is fitted without constraints.
+            [0, 1]; with more than two classes, they are the softmax of the scores. If you fit this model again, it is
+            fitted without constraints.
 
         Raises
         ------

@@ -87,11 +87,11 @@ class LossParityClassifier(
     solver : str, default="auto"
         "auto" is "adam_lagrangian", with ``error_weight=1`` where the smallest group has a tenth of the rows and more.
         Where the smallest compared cell has 50 rows and more, but fewer than 20 for each of 9 to 1,000 features, it
-        is "cross_fitted_network", for the losses "log_loss" and "squared", unless there is a ``module`` or a limit of
-        time, training stops early, groups overlap or there are several classes. Both keep the bound on the exact gap,
-        and so does "augmented_lagrangian", which takes all rows in every step. The paper's "stochastic_ghost",
-        "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and "sgd", "adam" and "penalty" have
-        no bound; all report the exact gap.
+        is "cross_fitted_network", for the losses "log_loss" and "squared", unless there is a ``module``, narrow hidden
+        layers or a limit of time, training stops early, groups overlap or there are more than two classes. Both keep
+        the bound on the exact gap, and so does "augmented_lagrangian", which takes all rows in every step. The paper's
+        "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and "sgd",
+        "adam" and "penalty" have no bound; all report the exact gap.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "stochastic_ghost", "ssl_alm", "alm" or "stochastic_switching", whose published parameters are the solvers'

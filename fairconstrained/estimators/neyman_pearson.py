@@ -97,9 +97,10 @@ class NeymanPearsonClassifier(
     intercept_ : ndarray of shape (n_classes,)
         Intercepts; only if the scores are linear.
     class_table_ : DataFrame
-        One row for each class, on the training data: number of rows, error rate, loss, bound (NaN for none), and its
-        multiplier: by how much the objective would fall for one unit more of the bound (roughly, if an error rate is
-        bounded). It is 0 without a bound, and NaN where the solver has no multipliers.
+        One row for each class, on the training data: ``n_samples``, the ``error`` rate, the ``loss``, the ``bound``
+        (NaN for none), and its ``multiplier``: the amount by which the objective would fall for one unit more of the
+        bound (roughly, if an error rate is bounded). It is 0 without a bound, and NaN where the solver has no
+        multipliers.
 
     References
     ----------

@@ -77,7 +77,8 @@ class CrossFits:
     n_jobs : int, default=None
         Number of processes for the folds; see joblib.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds.
+        Seed of the folds and of the boosted trees that estimate the groups. None is another seed every time; numpy's
+        global generator is left alone.
     verbose : int, default=0
         1: progress bars. 2 and more: also joblib's messages about the folds.
     """
