@@ -296,7 +296,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     @property
     def _remedy(self) -> str:
         """Advice for a bound that was not kept."""
-        return f"Loosen kappa, give the model more freedom ({self._group_argument}), or raise max_iter."
+        own = self.get_params(deep=False)
+        freedom = self._group_argument if self._on_scores or "group_interactions" in own else "hidden_layer_sizes"
+        longer = "max_epochs" if "max_epochs" in own else "max_iter"
+        return f"Loosen kappa, give the model more freedom ({freedom}), or raise {longer}."
 
     @property
     def _less_freedom(self) -> str:
