@@ -37,13 +37,20 @@ _NOT_NUMBERS = ("params", "state", "multipliers")
 class TrainingCallback:
     """Callback that `fit` calls after every epoch; any function of one record serves as well.
 
-    A record is a dict: ``n_iter`` (the epoch), ``seconds``, ``n_evaluations``, ``objective``, the exact metric of every
-    constraint by its name, ``multipliers``, and the parameters ``params``. A callback that raises
-    `fairconstrained.exceptions.StopTraining` ends training; what has been learnt is kept.
+    A record is a dict: ``n_iter`` (the epoch, or the number of trees), ``seconds``, ``objective``, the exact metric of
+    every constraint by its name, ``multipliers``, and ``state``, from which training can go on. Networks also have
+    ``n_evaluations`` and the parameters ``params``; boosted trees have a record for every 60th of the trees. A callback
+    that raises `fairconstrained.exceptions.StopTraining` ends training; what has been learnt is kept.
     """
 
     def begin(self) -> Start | None:
-        """Called before the first epoch of a fit; may return a state to go on from."""
+        """Called before the first epoch of a fit.
+
+        Returns
+        -------
+        start : Start or None
+            State from which training goes on; None leaves the start as it is.
+        """
         return None
 
     def __call__(self, record: Mapping[str, Any]) -> None:
@@ -59,10 +66,10 @@ class ProgressBar(TrainingCallback):
     Parameters
     ----------
     total : int, optional
-        Records in all, at most.
-    kappas : dict from str to float, optional
-        Bounds by the name of the bounded metric. Of the numbers of a record only the objective and these metrics are
-        shown then, with their bounds.
+        Largest ``n_iter`` of a record, where the bar is full. None: not known.
+    kappas : dict from str to float or None, optional
+        Bounds by the name of the bounded metric. Then the bar shows only the objective and these metrics, each with its
+        bound, in place of all numbers of a record.
     unit : str, default="epoch"
         Name of the period between two records.
     """
@@ -100,11 +107,12 @@ class ProgressBar(TrainingCallback):
 class TimeLimit(TrainingCallback):
     """End training some seconds after it began, at the end of an epoch.
 
-    ``max_time`` of an estimator also ends it within an epoch.
+    The parameter ``max_time`` of `LossParityClassifier` also ends training within an epoch.
 
     Parameters
     ----------
     seconds : float
+        Time from the start of training after which it ends, in seconds.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -127,7 +135,7 @@ class HistoryCSV(TrainingCallback):
     Parameters
     ----------
     path : str or path-like
-        Is written anew by every fit.
+        File, with columns separated by commas, which every fit writes anew.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -151,25 +159,27 @@ class HistoryCSV(TrainingCallback):
 
 
 class Checkpoint(TrainingCallback):
-    """Save the state of training, and go on from it where the file is there when `fit` begins.
+    """Save the state of training, and go on from it if the file exists when `fit` begins.
 
     A fit that was cut off and is called again, with the same data and parameters, ends with the very model that it
-    would have ended with (but ``early_stopping`` begins to count anew). Which data they were is not in the file: give
-    every fit a file of its own, and those of a search or a cross-validation none. The file is a pickle: open only your
-    own.
+    would have ended with (but ``early_stopping`` begins to count anew). Give every fit a file of its own, and give none
+    to the fits of a search or a cross-validation: `LossParityClassifier` refuses the file of a fit to other data, but
+    boosted trees do not know which data a file belongs to. The file is a pickle: open only your own.
 
     Parameters
     ----------
     path : str or path-like
+        File of the state. It is kept after the fit.
     every : int, default=1
-        Epochs between two savings.
+        Number of epochs between two savings (of boosted trees, it is saved where the number of trees is a multiple).
     resume : bool, default=True
-        False begins anew, and writes over a file that is there.
+        Whether to go on from the file. False begins anew, and overwrites the file.
 
     Raises
     ------
     ValueError
-        If ``every`` is below 1; in `fit`, if the file is no checkpoint, or that of a model of another size.
+        If ``every`` is below 1. In `fit`: if the file is no checkpoint; for a network also if the file belongs to a
+        model of another size, or to other data.
     """
 
     def __init__(self, path: str | PathLike[str], *, every: int = 1, resume: bool = True) -> None:

@@ -131,9 +131,17 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         Warns
         -----
         ConvergenceWarning
-            If the metric exceeds ``kappa`` by more than its granularity, or the solver stopped early.
+            If the metric (with ``promise="new_rows"`` its estimate for new rows) exceeds ``kappa`` by more than its
+            granularity, if the solver stopped early, or if a network gets features that are not standardised.
+        NewRowsWarning
+            If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` by more than the
+            granularity and two standard errors.
+        CostlyBoundWarning
+            If the bound takes most of the accuracy above that of always predicting the more frequent class; see
+            ``hints_``.
         FairnessWarning
-            If there is only one group.
+            If nothing is bounded, as there is only one group to compare, or if smooth rates are within ``kappa`` and
+            those of the decisions are not.
         """
         warn_of_another_order(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight, strata=strata)
         return self._fit_or_leave(X, y, Stratified.joined(sensitive_features, strata), sample_weight)
@@ -288,7 +296,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     @property
     def _remedy(self) -> str:
         """Advice for a bound that was not kept."""
-        return f"Loosen kappa, give the model more freedom ({self._group_argument}), or raise max_iter."
+        own = self.get_params(deep=False)
+        freedom = self._group_argument if self._on_scores or "group_interactions" in own else "hidden_layer_sizes"
+        longer = "max_epochs" if "max_epochs" in own else "max_iter"
+        return f"Loosen kappa, give the model more freedom ({freedom}), or raise {longer}."
 
     @property
     def _less_freedom(self) -> str:

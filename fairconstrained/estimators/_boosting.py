@@ -233,7 +233,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
             raise ValueError(f"lgbm_params has {name!r}, which it cannot set: {_REFUSED[name]}.")
         if any(own.get(name, "gbdt") not in ("gbdt", "gbrt") for name in _BOOSTING):
             raise ValueError(
-                "lgbm_params has another boosting than 'gbdt', but a prefix of the trees is to be a model."
+                "lgbm_params has another boosting than 'gbdt', with which the first trees are no model by themselves; "
+                "leave it out."
             )
         params = {"num_leaves": self.num_leaves, **own}
         signs = self._signs(n_features)
@@ -247,7 +248,9 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         if isinstance(given, Mapping):
             names = self._feature_names
             if unknown := sorted(map(str, set(given) - set(names))):
-                raise ValueError(f"monotonic_cst has {unknown}, which are no names of features.")
+                raise ValueError(
+                    f"monotonic_cst has {unknown}, which are no names of features; give names of columns of X."
+                )
             given = [given.get(name, 0) for name in names]
         signs = np.asarray(given)
         if signs.shape != (n_features,) or not np.isin(signs, (-1, 0, 1)).all():

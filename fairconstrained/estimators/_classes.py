@@ -99,8 +99,8 @@ class ClassOutputs(ClassifierMixin):
         -------
         model : sklearn.linear_model.LogisticRegression
             Multinomial for three classes and more, with ``coef_``, ``intercept_``, ``classes_``, ``n_features_in_`` and
-            ``feature_names_in_`` of this fit, and the same predictions, scores and probabilities. To fit it again would
-            be to fit it without bounds.
+            ``feature_names_in_`` of this fit, and the same predictions, scores and probabilities. If you fit this
+            model again, it is fitted without bounds.
 
         Raises
         ------

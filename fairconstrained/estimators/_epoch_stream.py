@@ -43,7 +43,7 @@ class EpochStreaming(BaseFairEstimator):
         groups: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """One epoch of mini-batches on more rows; what the solver has learnt so far is kept.
+        """Train for one epoch of mini-batches on more rows, from the state that the solver has reached.
 
         Earlier rows are not kept, so the bound ``kappa`` is not guaranteed, and ``constraint_values_`` are those of the
         rows of this call, NaN if a group is not among them. All groups are compared, whatever ``min_group_size`` is.
@@ -69,8 +69,13 @@ class EpochStreaming(BaseFairEstimator):
         Raises
         ------
         ValueError
-            For invalid data, without ``classes`` in the first call, for a class or group that was not announced, or a
-            solver that takes all rows in every step.
+            For invalid data, without ``classes`` in the first call, for a class or group that was not announced, for
+            groups that overlap, or a solver that takes all rows in every step.
+
+        Warns
+        -----
+        FairnessWarning
+            In the first call, if there is only one group although a bound is asked for.
         """
         fitted = copy.copy(self)
         fitted._compares_all_groups = True  # of a part of a stream, any group may have too few rows or none

@@ -48,11 +48,7 @@ def notices(
     if Status(estimator.status_).is_infeasible and estimator.promise == "training":
         yield from _bounds_not_kept(estimator, problem, solver, excess)
     elif estimator.status_ == Status.MAX_ITER.value and not message:
-        yield (
-            f"Solver {solver!r} kept the bound but stopped at max_iter before its objective settled. "
-            "Raise max_iter or tol.",
-            ConvergenceWarning,
-        )
+        yield _not_settled(estimator, solver), ConvergenceWarning
     yield from _decisions_apart(problem, scores)
     if estimator.promise == "new_rows" or problem.holds(scores):
         yield from _exceeding_on_new_rows(estimator, problem)
@@ -71,6 +67,14 @@ def _unscaled(estimator: Any, columns: np.ndarray) -> str:
         "above 10) that the network learns little from the others. Put sklearn.preprocessing.StandardScaler before it "
         "in a pipeline."
     )
+
+
+def _not_settled(estimator: Any, solver: str) -> str:
+    """Return the warning for an objective that would still fall."""
+    own = estimator.get_params(deep=False)
+    limit = "max_epochs" if "max_epochs" in own else "max_iter"
+    advice = f"Raise {limit} or tol" if "tol" in own else f"Raise {limit}"
+    return f"Solver {solver!r} kept the bound but stopped at {limit} before its objective settled. {advice}."
 
 
 def _nothing_bounded(estimator: Any) -> str:

@@ -47,10 +47,13 @@ class TellsOutcome(PromisesNewRows):
 
     Attributes
     ----------
-    status_ : {"optimal", "completed", "max_iter", "infeasible", "unconstrained"}
+    status_ : {"optimal", "completed", "max_iter", "infeasible", "infeasible_stationary", "unconstrained"}
         "optimal": feasible, and the objective has settled; "completed": feasible after the given number of iterations
-        of a solver without a stopping rule; "max_iter": feasible, but the objective has not settled; "infeasible": not
-        within kappa; "unconstrained": a bound was asked for, but there is nothing to compare.
+        of a solver without a stopping rule; "max_iter": feasible, but the objective has not settled, or no iterate was
+        feasible and the scores are a constant, or those of an iterate with another factor and constant; "infeasible":
+        not within kappa; "infeasible_stationary": not within kappa, and the solver ("ipc", "exact_penalty" or
+        "online_subgradient") ended at a point from which no small change reduces the violation; "unconstrained": a
+        bound was asked for, but there is nothing to compare.
     constraint_values_ : dict
         *Exact* values of the bounded metrics on the training rows, by the constraint's name.
     granularity_ : dict

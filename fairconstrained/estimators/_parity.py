@@ -188,11 +188,12 @@ class PartialParity(
     Parameters
     ----------
     solver : str, default="auto"
-        "auto" takes the first of three solvers that suits the problem. "cross_fitted" takes linear scores of 9 to 1,000
+        "auto" takes the first of these solvers that suits the problem. "cross_fitted" takes linear scores of 9 to 1,000
         features, and constraints on rates of decisions whose compared cells all have 100 rows or more, or on losses and
         AUCs if the smallest cell has 50 rows and more, but fewer than eight for each feature. "span" takes
         such scores, if all groups share the coefficients, and any constraints but those on AUCs. "augmented_lagrangian"
-        takes the rest. These three bound the reported metric, and so does "proxy_lagrangian". "idca",
+        takes the rest, but "adam_lagrangian" takes modules with dropout or batch normalisation, which need
+        mini-batches. These four bound the reported metric, and so does "proxy_lagrangian". "idca",
         "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound its surrogate;
         "penalized_subgradient" has no bound.
     max_iter : int or None, default=None

@@ -105,8 +105,9 @@ class AUCStreaming(BaseFairEstimator):
         ``solver="moments"`` does, when the coefficients are read. Rows may come in any order, also one group after the
         other.
 
-        *Networks, and the logistic objective,* or ``solver="mirror_descent"``: every ``batch_size`` rows are a step of
-        stochastic mirror descent, fewer rows a shorter one, see `fairconstrained.solvers.StochasticMirrorDescent`. No
+        *Networks, and the logistic objective,* or ``solver="mirror_descent"``: every ``batch_size`` rows (an option
+        of the solver) are a step of stochastic mirror descent, and fewer rows a shorter step, see
+        `fairconstrained.solvers.StochasticMirrorDescent`. No
         rows are kept once every compared set has had one. Features have to be standardised, as their scales are not
         known before the rows come, and the order should be random, or that of time: if groups come one after the other,
         later ones overwrite what was learnt from earlier ones. ``objective_`` and ``constraint_values_`` are means over
@@ -132,9 +133,17 @@ class AUCStreaming(BaseFairEstimator):
 
         Raises
         ------
+        AttributeError
+            With ``surrogate="ramp"``, with a constraint that is no name, or with a solver other than "auto", "moments"
+            and "mirror_descent".
         ValueError
             For invalid data, without ``classes`` in the first call, for a class or group that was not announced, and
             for a solver or options that do not fit a stream of this problem.
+
+        Warns
+        -----
+        FairnessWarning
+            In the first call, if there is only one group although a bound is asked for.
         """
         fitted = copy.copy(self)
         fitted._partial_fit(X, y, classes, sensitive_features, groups, sample_weight)

@@ -42,8 +42,9 @@ def _linear_scores(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
     check_is_fitted(estimator)
     if not hasattr(estimator, "coef_"):
         raise ValueError(
-            f"The scores of this {type(estimator).__name__} are those of a network or of trees, which is no linear "
-            "model of scikit-learn: export its module_, e.g. torch.onnx.export(model.module_, ...), or its booster_."
+            f"The scores of this {type(estimator).__name__} are those of a network, of trees or of another estimator, "
+            "so it has no coefficients for a linear model of scikit-learn. Export its module_ (with "
+            "torch.onnx.export(model.module_, ...)), its booster_, or its estimator_."
         )
     if getattr(estimator, "group_interactions", False) and len(estimator.groups_) > 1:
         raise ValueError(

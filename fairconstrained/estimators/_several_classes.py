@@ -131,8 +131,8 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
         Returns
         -------
         scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-            Above ``threshold`` the positive class ``classes_[1]`` is predicted. Of more than two classes, the one with
-            the largest score is predicted.
+            Above ``threshold`` the positive class ``classes_[1]`` is predicted. With more than two classes, the class
+            with the largest score is predicted.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``; rows sum to one. The logistic objective estimates probabilities; those
-            of the truncated logistic, hinge and zero-one objectives rank rows correctly but are not calibrated.
+            of the other objectives rank rows as the scores do, but they are not calibrated.
         """
         if not self._has_several_classes:
             return super().predict_proba(X, sensitive_features=sensitive_features)

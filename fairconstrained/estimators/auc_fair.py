@@ -81,7 +81,8 @@ class BaseAUCFairClassifier(
     solver : str, default="auto"
         "auto" is "moments" where objective and constraint are quadratic and the scores are linear; "cross_fitted" for
         linear scores of 9 to 1,000 features, if the smallest compared set has 50 rows and more, but fewer than eight
-        for each feature; and "augmented_lagrangian" otherwise. "level_set", "iqrc", "mirror_descent" and "moments" need
+        for each feature; "adam_lagrangian" for modules with dropout or batch normalisation; and
+        "augmented_lagrangian" otherwise. "level_set", "iqrc", "mirror_descent" and "moments" need
         ``surrogate="quadratic"``; "level_set" and "moments" also need linear scores, "moments" ``objective="auc"`` as
         well. "proxy_lagrangian" takes everything.
     solver_options : dict or "paper", optional

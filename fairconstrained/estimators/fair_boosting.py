@@ -80,6 +80,15 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
         Or a constraint of `fairconstrained.constraints`, or several of them with names, see `PartialParityClassifier`;
         then ``kappa`` and ``interval`` are ignored.
 
+    Raises
+    ------
+    ImportError
+        From `fit`: if LightGBM is not installed (``pip install 'fairconstrained[boosting]'``).
+    ValueError
+        From `fit`: for groups that are too small for ``kappa`` to be resolved, ``kappa="minimax"`` with another
+        constraint or objective, entries of ``lgbm_params`` that have a parameter of their own here, or
+        ``early_stopping_rounds`` without ``validation_fraction``.
+
     References
     ----------
     Friedman (2001), Greedy function approximation: a gradient boosting machine, Annals of Statistics 29(5),
@@ -133,6 +142,11 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
         constraints of `fairconstrained.constraints`, with thresholds and widths in units of ``y``.
     threshold : float, default=0.0
         The threshold of demographic parity, in units of ``y``.
+
+    Raises
+    ------
+    ImportError, ValueError
+        From `fit`, for the same reasons as `FairBoostingClassifier`.
 
     References
     ----------

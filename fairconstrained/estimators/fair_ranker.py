@@ -98,8 +98,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
 
     with the pairs P of documents of one query of which the first is the more relevant one, and the share
     :math:`A_{a > b}` of those with the first of group a and the second of group b that the scores :math:`h_w` rank
-    right.
-    The scores are linear or those of a torch module.
+    right. The scores are linear or those of a torch module.
 
     Parameters
     ----------
@@ -130,9 +129,10 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
     coef_ : ndarray of shape (1, n_features)
         Coefficients; only if the scores are linear.
     groups_ : ndarray of shape (n_groups,)
+        Groups of the documents; empty if none were given.
     pair_accuracies_ : DataFrame
-        One row for each group of the better document and group of the worse one: number of pairs, and share that is
-        ranked right.
+        One row for each group of the better document and group of the worse one: number of pairs, ``n_pairs``, and the
+        share of them that is ranked right, ``accuracy``.
     ignored_groups_ : list
         Kinds of pairs that ``small_groups="ignore"`` left out.
 
@@ -191,7 +191,18 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         Raises
         ------
         ValueError
-            For invalid data or parameters, without ``qid``, or if no query has two documents of different relevance.
+            For invalid data or parameters, without ``qid``, if no query has two documents of different relevance, or if
+            kinds of pairs are too small for ``kappa`` to be resolved.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the gap exceeds ``kappa`` by more than its granularity, or the solver stopped early.
+        NewRowsWarning
+            If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` by more than the
+            granularity and two standard errors.
+        FairnessWarning
+            If there are fewer than two kinds of pairs to compare.
         """
         return self._fit_or_leave(X, y, qid, sensitive_features)
 
@@ -218,7 +229,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Documents.
         y, qid, sensitive_features
-            Grades, queries and groups as passed to `fit`.
+            Relevance, queries and groups of the documents, as in `fit`.
 
         Returns
         -------
@@ -311,7 +322,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
         y, qid : array-like of shape (n_samples,)
-            Grades and queries as passed to `fit`.
+            Relevance and queries of the documents, as in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative; a pair counts the product of those of its documents.
 

@@ -93,8 +93,8 @@ class BaseGroupLoss(
         Label of the group with the largest mean loss, among those that are compared.
     duality_gap_ : float or None
         ``objective_`` less a lower bound on its least value under the bounds, at least 0; with "minimax" ``slack`` is a
-        part of it. None where there is no such
-        bound: modules, differences of losses, other solvers, and bounds that are not kept.
+        part of it. None where there is no such lower bound: for modules, for differences of losses, with other solvers,
+        and if the bounds are not kept.
     objective_ : float
         Objective with its penalty; with "minimax" the mean loss of the worst group with the penalty.
     multipliers_ : dict or None
@@ -249,7 +249,8 @@ class GroupLossRegressor(FairRegressorMixin, BaseGroupLoss):
     ----------
     loss : {"squared", "absolute"}, default="squared"
         Loss in the objective and in the bound: half of the squared error, or the absolute error. So with "squared",
-        ``kappa`` bounds half of a mean squared error.
+        ``kappa`` bounds half of a mean squared error. With "absolute", the weight of the penalty is ``alpha`` divided
+        by the standard deviation of ``y`` in place of ``alpha``.
 
     Attributes
     ----------

@@ -199,8 +199,8 @@ class FairClassifierMixin(ClassifierMixin):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``. The logistic objective estimates probabilities; those of the
-            truncated logistic, hinge and zero-one objectives rank rows correctly but are not calibrated.
+            Columns in the order of ``classes_``. The logistic objective estimates probabilities; those of the other
+            objectives rank rows as the scores do, but they are not calibrated.
         """
         scores = self._scores(X, sensitive_features)  # which are the first to say that the model is not fitted
         positive = self._objective().probability(scores)
@@ -221,13 +221,14 @@ class FairClassifierMixin(ClassifierMixin):
             Model with ``coef_``, ``intercept_``, ``classes_``, ``n_features_in_`` and ``feature_names_in_`` of this
             fit, and the same predictions and scores. Probabilities are ``1 / (1 + exp(-score))``, which is what
             `predict_proba` gives for every objective but "squared", whose own are ``(1 + score) / 2``, clipped to
-            [0, 1]. To fit the model again would be to fit it without constraints.
+            [0, 1]; with more than two classes, they are the softmax of the scores. If you fit this model again, it is
+            fitted without constraints.
 
         Raises
         ------
         ValueError
-            If the scores are those of a network, if groups have coefficients of their own, or for a ``threshold`` other
-            than 0 that is not to be absorbed.
+            If the scores are those of a network, of trees or of another estimator, if groups have coefficients of their
+            own, or for a ``threshold`` other than 0 that is not to be absorbed.
         """
         if self.threshold != 0 and not absorb_threshold:
             raise ValueError(
@@ -321,12 +322,12 @@ class FairRegressorMixin(RegressorMixin):
         -------
         model : sklearn.linear_model.LinearRegression
             Model with ``coef_``, ``intercept_``, ``n_features_in_`` and ``feature_names_in_`` of this fit, and the same
-            predictions. To fit it again would be to fit it without constraints.
+            predictions. If you fit this model again, it is fitted without constraints.
 
         Raises
         ------
         ValueError
-            If predictions are those of a network, or groups have coefficients of their own.
+            If predictions are those of a network or of trees, or if groups have coefficients of their own.
         """
         return plain_regressor(self)
 

@@ -75,7 +75,8 @@ class LossParityClassifier(
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
         Loss of a row, in the objective and in the constraint.
     reference : {"pairwise", "overall"}, default="pairwise"
-        Mean loss that a group's is compared with: that of every other group, or that of all rows.
+        Mean loss with which the mean loss of a group is compared: "pairwise" takes every other group, "overall" takes
+        all rows.
     agg_labels : {"max", "sum"}, default="max"
         How the gaps of the two labels are put together with ``constraint="equalized_odds"``: ``kappa`` bounds the
         larger one, or their sum, as in the paper. Without effect on the other constraints.
@@ -86,11 +87,11 @@ class LossParityClassifier(
     solver : str, default="auto"
         "auto" is "adam_lagrangian", with ``error_weight=1`` where the smallest group has a tenth of the rows and more.
         Where the smallest compared cell has 50 rows and more, but fewer than 20 for each of 9 to 1,000 features, it
-        is "cross_fitted_network", for the losses "log_loss" and "squared", unless there is a ``module`` or a limit of
-        time, training stops early, groups overlap or there are several classes. Both keep the bound on the exact gap,
-        and so does "augmented_lagrangian", which takes all rows in every step. The paper's "stochastic_ghost",
-        "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and "sgd", "adam" and "penalty" have
-        no bound; all report the exact gap.
+        is "cross_fitted_network", for the losses "log_loss" and "squared", unless there is a ``module``, narrow hidden
+        layers or a limit of time, training stops early, groups overlap or there are more than two classes. Both keep
+        the bound on the exact gap, and so does "augmented_lagrangian", which takes all rows in every step. The paper's
+        "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and "sgd",
+        "adam" and "penalty" have no bound; all report the exact gap.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "stochastic_ghost", "ssl_alm", "alm" or "stochastic_switching", whose published parameters are the solvers'
@@ -100,17 +101,17 @@ class LossParityClassifier(
         "stochastic_switching" draw this number for the objective, and, unless ``solver_options`` has a
         ``constraint_batch_size``, this number of every group for the constraints; the paper ran them with 8.
     max_epochs : int or None, default=None
-        None is the solver's own default.
+        Largest number of epochs. None is the solver's own default.
     max_time : float or None, default=None
-        Seconds after which training on mini-batches ends.
+        Seconds after which training on mini-batches ends. None: no limit.
     learning_rate : float or None, default=None
-        None is the solver's own default.
+        Step size of solvers on mini-batches that have such an option. None is the solver's own default.
     alpha : float or "auto", default="auto"
         Weight of the l2 penalty on the weights. Without one, a network learns the rows that the bound compares by
         heart, and the gap of new rows is many times ``kappa``. "auto": :math:`4000 / n^{1.5}`, at most 0.05, with n the
         number of rows of the smallest group of 50 rows and more, whatever ``kappa`` is; 0 with a solver that does not
-        keep the bound, with a ``module``, and in `partial_fit`. Of few features a network learns less by heart, and a
-        tenth of it may do; ``hints_`` says so where it takes most of the accuracy.
+        keep the bound, with a ``module``, and in `partial_fit`. With few features, a network learns less by heart, and
+        a tenth of this weight may be enough; ``hints_`` says so where the bound takes most of the accuracy.
     min_group_size : int or "auto", default="auto"
         Rows that a group (or its rows of a label that is compared) needs to be compared. "auto": as many as it takes
         for no row to have more than ``max(kappa, 0.02)`` of the group's weight.

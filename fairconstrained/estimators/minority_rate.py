@@ -103,7 +103,8 @@ class MinorityRateClassifier(
         The group :math:`S_{\min}`: a value of the sensitive feature, a tuple for several. None: the group of fewest
         rows.
     truncation : float, default=2.0
-        a: larger losses grow only like a logarithm, so that outliers count less.
+        The number a in the objective, positive: losses larger than a grow only like a logarithm, so that outliers
+        count less.
     l1_radius : float or None, default=20.0
         :math:`\lambda`, a limit on the sum of the coefficients' magnitudes; the intercept is free. None: no limit.
         Features should have similar scales.
@@ -126,15 +127,12 @@ class MinorityRateClassifier(
     groups_ : ndarray of shape (n_groups,)
         Labels of the groups in S.
     minority_ : object
-        The group whose share is bounded.
+        The group whose share is bounded. This attribute and the two shares are there only with two groups or more.
     minority_share_ : float
         Share of the minority in the positive predictions on S, as the ``rate`` counts them.
     exact_share_ : float
         Share of the minority in the positive predictions themselves; 1 where nobody is predicted positive, of which
         `fit` warns.
-    status_ : str
-        "optimal", "max_iter", "completed", "infeasible", or "infeasible_stationary" where a solver ended at a point
-        from which no small change reduces the violation.
     stationarity_ : float
         Distance of the parameters to the solution of their proximal subproblem, see
         `fairconstrained.solvers.near_stationarity`; with the sigmoid's share, whatever ``rate`` is. Only if

@@ -79,7 +79,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     new_row_gaps_ : dict
         Estimates of the bounded metrics on new rows, by the constraint's name: named tuples (estimate, standard_error,
         how). The metric of all training rows, with scores by models that are fitted in the same way and have not seen
-        the row; with ``promise="training"`` it is corrected for that these models have seen fewer rows than this one.
+        the row; with ``promise="training"`` it is corrected, as these models have seen fewer rows than this one.
         The standard error is that of the difference to the metric in the population. Empty where nothing is bounded.
     """
 

@@ -66,8 +66,9 @@ class NeymanPearsonClassifier(
     Parameters
     ----------
     bounds : dict, float or None, default=None
-        :math:`r_k` by class, or one number for all classes but ``priority_class``. They hold on the training data, or
-        `fit` warns and ``status_`` is ``"infeasible"``. None: no bounds, and the objective is the sum over all classes.
+        :math:`r_k` by class, or one number for all classes but ``priority_class``, which must then be given. Bounds are
+        at least 0, and those on error rates at most 1. They hold on the training data, or `fit` warns and ``status_``
+        is ``"infeasible"``. None: no bounds, and the objective is the sum over all classes.
     priority_class : object, default=None
         The only class of P. None: all classes that have no bound, or all classes if every one has a bound.
     loss : {"truncated_logistic", "logistic", "hinge"}, default="truncated_logistic"
@@ -96,9 +97,10 @@ class NeymanPearsonClassifier(
     intercept_ : ndarray of shape (n_classes,)
         Intercepts; only if the scores are linear.
     class_table_ : DataFrame
-        One row for each class, on the training data: number of rows, error rate, loss, bound (NaN for none), and its
-        multiplier: by how much the objective would fall for one unit more of the bound (roughly, if an error rate is
-        bounded). It is 0 without a bound, and NaN where the solver has no multipliers.
+        One row for each class, on the training data: ``n_samples``, the ``error`` rate, the ``loss``, the ``bound``
+        (NaN for none), and its ``multiplier``: the amount by which the objective would fall for one unit more of the
+        bound (roughly, if an error rate is bounded). It is 0 without a bound, and NaN where the solver has no
+        multipliers.
 
     References
     ----------
@@ -158,7 +160,8 @@ class NeymanPearsonClassifier(
         Raises
         ------
         ValueError
-            For invalid data or parameters, and for bounds of classes that have no rows.
+            For invalid data or parameters, for bounds of classes that have no rows or of the ``priority_class``, for
+            one number as ``bounds`` without a ``priority_class``, and for a ``radius`` with a network.
 
         Warns
         -----

@@ -70,7 +70,7 @@ class ChoosesSolver(Reports):
         Options of the solver, see its class in `fairconstrained.solvers`.
     random_state : int, RandomState instance or None, default=None
         Seed of the first weights of a module, of mini-batches, and of the part of the rows with which
-        "augmented_lagrangian" begins where there are 60,000 or more. None is another seed every time; numpy's global
+        "augmented_lagrangian" begins where there are more than 60,000. None is another seed every time; numpy's global
         generator is left alone.
     """
 
@@ -89,7 +89,8 @@ class Iterates:
         Outer iterations of the solver; None is the solver's own default, which is 50 for "augmented_lagrangian",
         "span" and "cross_fitted".
     tol : float, default=5e-4
-        Relative improvement of the objective below which "augmented_lagrangian" stops, also inside the other two.
+        Relative improvement of the objective below which "augmented_lagrangian" stops, also where "span" and
+        "cross_fitted" call it.
     """
 
     max_iter: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
@@ -116,8 +117,8 @@ class HasGroupModels:
     Parameters
     ----------
     group_interactions : bool, default=False
-        One coefficient vector and intercept, or one output of the module, per group; prediction then needs
-        ``sensitive_features``.
+        Whether every group has a coefficient vector and an intercept of its own, or an output of the module of its own;
+        prediction then needs ``sensitive_features``.
     """
 
     group_interactions: bool = parameter(False, ["boolean"])

@@ -70,12 +70,13 @@ class ParityPairClassifier(
         Gaps that are bounded: the left sides above, or constraints of `fairconstrained.constraints`, see
         `PartialParityClassifier`; then their own parameters count, and ``kappa``, ``beta`` and ``rate`` are ignored.
     beta : float, default=1.0
-        :math:`\beta`, positive.
+        Weight :math:`\beta` of the second mean in the constraint, positive.
     radius : float or None, default=10.0
         :math:`\lambda`, a limit on the Euclidean norm of the coefficients; the intercept is free. None: no limit.
         Features should have similar scales.
     truncation : float, default=2.0
-        a: larger losses grow only like a logarithm, so that outliers count less.
+        The number a in the objective, positive: losses larger than a grow only like a logarithm, so that outliers
+        count less.
     rate : {"sigmoid", "indicator"}, default="sigmoid"
         The function r of a score s: :math:`1 / (1 + e^{-s})`, as in the paper, or whether the prediction is positive.
     solver : str, default="auto"

@@ -119,9 +119,11 @@ class RateParityClassifier(
     Attributes
     ----------
     group_rates_ : DataFrame
-        By group: ``n_samples``, its ``share`` of the weight, the mean of the rate on the training data, ``gap``, and
-        ``compared_as``, the name under which the constraint knows it, None for a group that it leaves out. For a list
-        of constraints a dict of these.
+        One row for each group: ``n_samples``, its ``share`` of the weight, the mean of the rate on the training data
+        (``rate``, or ``rate_positive`` and ``rate_negative`` among the rows of a label, or the name of another rate),
+        ``gap``, its largest difference from another group or from all rows (one minus the least ratio where ratios are
+        bounded, the rate itself for "bounded_group_loss"), and ``compared_as``, the name under which the constraint
+        knows it, None for a group that it leaves out. For a list of constraints a dict of these.
     exact_gaps_ : dict
         The gap of the predictions themselves, by constraint, whatever the ``rate`` is.
     stationarity_ : float

@@ -98,7 +98,7 @@ def _base_scores(model: Any, X: Any, sensitive_features: Any = None) -> np.ndarr
         scores = scores - scores.mean(axis=1, keepdims=True)
     if not np.isfinite(scores).all():
         n_bad = int((~np.isfinite(scores).all(axis=1)).sum())
-        raise ValueError(f"{type(model).__name__} gave {n_bad} rows a score that is not finite.")
+        raise ValueError(f"{type(model).__name__} gave {n_bad} rows a score that is not finite; check its inputs.")
     return scores
 
 

@@ -49,7 +49,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
     ----------
     head : estimator, default=None
         Estimator of this package that is fitted on the features of `CrossFittedScores`, with its own constraint,
-        ``kappa`` and objective, which searches reach as ``head__kappa``. None is the default of the class.
+        ``kappa`` and objective, which searches reach as ``head__kappa``. None is the default of the class. With
+        ``solver="auto"``, "span_search" fits a head whose objective and constraint count decisions.
 
     Attributes
     ----------
@@ -64,6 +65,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         The outcome of the head's fit, see its class. ``constraint_values_`` are exact on the rows of `fit`, each
         scored by models that have not seen it.
     n_features_in_ : int
+        Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if the columns of the input have strings as names.
     """
@@ -145,14 +147,17 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         Raises
         ------
         TypeError
-            If the estimator has no scores, or the head is of another kind.
+            If the estimator has no scores, if the head is a regressor where a classifier is needed (or the other way
+            round), and for an argument, such as ``sample_weight``, that the head or the estimator does not take.
         ValueError
             For invalid data or parameters, folds that lack a class or a group, and whatever estimator and head raise.
 
         Warns
         -----
         ConvergenceWarning, FairnessWarning
-            As the head.
+            For the same reasons as the head's own `fit`.
+        UserWarning
+            If the estimator does not take ``sample_weight``, so that only the head uses the weights.
         """
         fitted = copy.copy(self)
         for name in ("scores_", "head_"):

@@ -63,20 +63,22 @@ class CrossFits:
         "auto" is a copy of ``estimator`` or, if that is a regressor or under a bound itself,
         `HistGradientBoostingClassifier` after the transformers of its pipeline; for rows that are not in memory,
         logistic regression (`PartialParityClassifier` without a bound). A list of names or numbers of columns, where
-        only these may be used for it: `HistGradientBoostingClassifier` on them. None: the scores of ``estimator`` are
-        all that there is, for those who may not model the sensitive attribute.
+        only these may be used for it: `HistGradientBoostingClassifier` on them. None: the group is
+        not estimated, and the head is a function of the scores alone, for users who may not model the group.
     use_groups : bool, default=False
         Whether predictions know the group itself, in place of an estimate; then they need ``sensitive_features``.
     cv : int, cross-validation splitter, iterable or "prefit", default=5
         Folds: the scores of every row come from a model that was fitted on the other folds. An integer stands for
-        shuffled folds with the same share of every group and class.
+        shuffled folds with the same share of every group and class. "prefit": ``estimator`` is fitted already and
+        scores all rows; the groups are still estimated by 5 folds.
     ensemble : bool, default=False
         False: new rows are scored by one model that is fitted on all rows at the end. True: by the mean of the models
         of the folds, without another fit.
     n_jobs : int, default=None
-        Processes for the folds; see joblib.
+        Number of processes for the folds; see joblib.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds.
+        Seed of the folds and of the boosted trees that estimate the groups. None is another seed every time; numpy's
+        global generator is left alone.
     verbose : int, default=0
         1: progress bars. 2 and more: also joblib's messages about the folds.
     """
@@ -107,8 +109,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     r"""Transformer from rows to the few features of a head: functions of cross-fitted scores.
 
     `fit_transform` gives every row the features that models of the other folds assign to it, as
-    `sklearn.preprocessing.TargetEncoder` does; `transform` scores rows by the final models. In a pipeline with an
-    estimator of this package it is what `FairHeadClassifier` is.
+    `sklearn.preprocessing.TargetEncoder` does; `transform` scores rows by the final models. A pipeline of this
+    transformer and an estimator of this package does the same as a `FairHeadClassifier`.
 
     With the scores s of a row and the probabilities :math:`b_g` of its groups, less their means, the features are
     functions :math:`B_1, \ldots, B_k` of a linear spline of s, the :math:`b_g`, and the products
@@ -125,6 +127,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     basis_ : ScoreBasis
         Functions of scores and groups.
     n_features_in_ : int
+        Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if the columns of the input have strings as names.
 
@@ -173,7 +176,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         y : array-like of shape (n_samples,)
             Target.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Groups of the rows; without them, the scores are all that there is.
+            Groups of the rows; without them, the features are functions of the scores alone.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, for estimators that take them.
         groups : array-like of shape (n_samples,), optional
@@ -184,6 +187,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         Returns
         -------
         features : ndarray of shape (n_samples, n_columns)
+            Features of the head, with mean 0 and standard deviation 1.
 
         Raises
         ------
@@ -192,6 +196,11 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         ValueError
             For invalid data, for folds that lack a class or a group that the models need, and for a fitted model and
             the rows of its own fit, where it remembers them, as the estimators of this package do.
+
+        Warns
+        -----
+        UserWarning
+            If the estimator does not take ``sample_weight``.
         """
         if getattr(X, "ndim", 2) == 1:
             raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(-1, 1) is one column.")

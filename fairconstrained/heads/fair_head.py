@@ -30,11 +30,13 @@ class FairHeadClassifier(FairHead):
         Classifier of this package: `PartialParityClassifier`, `RateParityClassifier`, `AUCFairClassifier`,
         `LossParityClassifier`, `MinorityRateClassifier`, `ParityPairClassifier`, `NeymanPearsonClassifier` and others,
         with its own constraint, ``kappa`` and objective, which searches reach as ``head__kappa``. None is
-        ``PartialParityClassifier(0.02, constraint="demographic_parity")``.
+        ``PartialParityClassifier(0.02, constraint="demographic_parity")``. With ``solver="auto"``, "span_search" fits a
+        head whose objective and constraint count decisions, such as one with ``objective="zero_one"``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Classes; the second one of two is the positive class.
 
     See Also
     --------
@@ -73,7 +75,7 @@ class FairHeadClassifier(FairHead):
 class FairHeadRegressor(FairHead):
     r"""Any regressor of scikit-learn under any constraint of this package on predictions.
 
-    As `FairHeadClassifier`, with the predictions of the estimator in place of scores.
+    The problem is that of `FairHeadClassifier`, with the predictions of the estimator in place of scores.
 
     Parameters
     ----------

@@ -76,8 +76,9 @@ def fairness_path(
 
     :math:`\kappa_{\min} = \sqrt{r} / 2` is the largest standard error of a share of :math:`1 / r` rows, as many as the
     smallest group has (of all rows if there are no groups); with ``cv``, in the training part of any fold. Where one
-    row changes the metric by more, as in a part of a group, r is this ``granularity_``. Smaller gaps cannot be
-    distinguished from zero. Smaller bounds can be given as ``kappas``.
+    row changes the metric by more, as in a part of a group, r is this ``granularity_``; with fewer than four such rows,
+    :math:`\kappa_{\min}` is r itself. Smaller gaps cannot be distinguished from zero. Smaller bounds can be given as
+    ``kappas``.
 
     A fit finds a local solution. Where a tighter bound has led to a model with a better objective than a looser one,
     this model is used for both, so that the objective never rises with ``kappa``.
@@ -93,7 +94,8 @@ def fairness_path(
     y : array-like of shape (n_samples,)
         Target.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), or None
-        The group of every row, as `fit` of the estimator takes it; None for `NeymanPearsonClassifier`.
+        The group of every row, as `fit` of the estimator takes it; None for `NeymanPearsonClassifier`, which has no
+        groups.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights, for the fits and for all measures.
     kappas : array-like of shape (n_kappas,), default=None
@@ -124,7 +126,7 @@ def fairness_path(
         Whether a fit starts from the result of the one before. False takes longer, and is for methods that stay near an
         unfair start, such as the subgradient steps of `RegularizedParityClassifier`.
     n_jobs : int, default=None
-        Number of processes, for the folds and for all rows; see joblib.
+        Number of processes for the folds and for all rows, which are fitted side by side; see joblib.
     verbose : int, default=0
         If positive, there is a progress bar for every fold and one for all rows.
 
@@ -192,7 +194,10 @@ def _check_bounds(last: BaseFairEstimator) -> None:
     try:
         last._bound_params(1.0)
     except ValueError as error:
-        raise ValueError(f"{error} Name the parameter that takes the values, such as param='weight'.") from error
+        raise ValueError(
+            f"{error} Name the parameter that takes the values, such as param='weight' "
+            "or param='constraint__kappa', and give kappas."
+        ) from error
 
 
 def _fit(

@@ -49,7 +49,7 @@ class ChoiceParameters:
     param : str, default=None
         The parameter that takes the ``kappas`` in place of kappa, such as ``"constraint__top__kappa"``.
     n_jobs : int, default=None
-        Processes for the folds.
+        Number of processes for the folds and for all rows; see joblib.
     verbose : int, default=0
         1: progress bars of the path. 2 and more: also what ``verbose=1`` of the estimator shows.
 
@@ -107,6 +107,7 @@ class FairnessPathCV(ChoiceParameters, DelegatesToFitted):
     classes_ : ndarray of shape (n_classes,)
         Classes; only if the estimator is a classifier.
     n_features_in_ : int
+        Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if the columns of the input have strings as names.
 
@@ -160,13 +161,16 @@ class FairnessPathCV(ChoiceParameters, DelegatesToFitted):
 
         Raises
         ------
+        TypeError
+            If the estimator is not one of the package.
         ValueError
-            As `fairness_path`.
+            For the same reasons as `fairness_path`, and if there is no gap or no score to choose by, see
+            `FairnessPath.best`.
 
         Warns
         -----
-        ConvergenceWarning
-            As `fairness_path`.
+        ConvergenceWarning, NewRowsWarning
+            For the same reasons as `fairness_path`.
         FairnessWarning
             If there is nothing to compare, or no model is within ``bound``.
         """

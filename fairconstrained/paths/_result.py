@@ -98,12 +98,12 @@ class FairnessPath(PlainState):
         Raises
         ------
         ValueError
-            As `best`.
+            For the same reasons as `best`.
 
         Warns
         -----
         FairnessWarning
-            As `best`.
+            If no gap is within the bound.
         """
         return self._choose(bound, one_standard_error, performance)
 
@@ -132,8 +132,9 @@ class FairnessPath(PlainState):
         Raises
         ------
         ValueError
-            If the bound is negative, there is no such measure of performance or it is NaN for all models, or
-            ``one_standard_error`` is asked for without folds.
+            If the bound is negative, there is no such measure of performance or it is NaN for all models, if all gaps
+            are NaN because only floors are bounded, or if ``one_standard_error`` is asked for without two folds or
+            more.
 
         Warns
         -----
@@ -161,7 +162,10 @@ class FairnessPath(PlainState):
         gaps = self.table[prefix + _GAP].to_numpy(dtype=float)
         rule = BestFeasible(_GAP, bound, performance)
         if np.isnan(gaps).all():
-            raise ValueError("rates are bounded from below only, so that there is no gap to choose by; see the table.")
+            raise ValueError(
+                "rates are bounded from below only, so that there is no gap to choose by; choose one of the models by "
+                "the columns of the table."
+            )
         if np.isnan(scores).all():
             raise ValueError(f"{prefix or 'train_'}{performance} is NaN for every model, so that none can be chosen.")
         least = float(np.min(gaps[~np.isnan(scores)]))

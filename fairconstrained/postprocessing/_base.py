@@ -45,8 +45,9 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
     classes_ : ndarray of shape (2,)
         The second one is the positive class.
     groups_ : ndarray of shape (n_groups,)
-        Empty if none were given.
+        The groups; empty if none were given.
     n_features_in_ : int
+        Number of features, if ``estimator_`` has it.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if ``estimator_`` has them.
     """
@@ -85,7 +86,7 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
             The group of every row; several columns make one group of every observed combination. Without it
             there is one group, and a `FairnessWarning` says so. Handed on to an estimator that takes it.
         sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights, of the choice and of the estimator.
+            Non-negative weights, for the choice and for the fit of the estimator.
 
         Returns
         -------

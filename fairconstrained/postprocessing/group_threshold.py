@@ -91,12 +91,13 @@ class GroupThresholdClassifier(Postprocessor):
         counts for which it exceeds any value are a convex set), as ratios of linear functions, geometric and harmonic
         means are.
     cv : int, cross-validation splitter, iterable, "prefit" or None, default=5
-        Rows that thresholds are chosen by. Folds: the scores of every row are those of a classifier that was fitted on
-        the other folds; an integer stands for shuffled folds with the same share of every group and class. "prefit":
-        all rows of `fit`, for an estimator that is fitted already, on others. None: the rows that the estimator is
-        fitted on, for classifiers that do not overfit.
+        Scores by which thresholds are chosen. Folds: the score of every row is that of a classifier that was fitted on
+        the other folds; an integer stands for shuffled folds with the same share of every group and class, and every
+        row must be in one test part. "prefit": the scores of an estimator that is fitted already, which must be on
+        other rows than those of `fit`. None: the scores of the estimator that is fitted on the same rows, for
+        classifiers that do not overfit.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds.
+        Seed of the folds. None is another seed every time; numpy's global generator is left alone.
 
     Attributes
     ----------

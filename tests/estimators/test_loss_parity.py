@@ -156,7 +156,7 @@ def test_other_solvers_say_when_the_gap_is_larger(biased, solver):
 @pytest.mark.slow
 def test_all_rows_in_every_step(few):
     """The deterministic solver serves networks as well; epochs are its iterations."""
-    with pytest.warns(ConvergenceWarning, match="kept the bound but stopped at max_iter"):
+    with pytest.warns(ConvergenceWarning, match="kept the bound but stopped at max_epochs"):
         model = fit(classifier(solver="augmented_lagrangian", kappa=0.1, hidden_layer_sizes=(4,), alpha=0.0), few)
     assert check_report(model, few) <= 0.1 + TOLERANCE
     assert model.status_ == "max_iter"
