@@ -81,8 +81,8 @@ class TruncatedLogistic(Logistic):
 
     Parameters
     ----------
-    truncation : float
-        The ``a`` above, positive; the loss tends to the logistic one as it grows.
+    truncation : float, default=0.5
+        The ``a`` above, positive; the loss tends to the logistic one as ``a`` grows.
     """
 
     is_smooth_and_convex: ClassVar[bool] = False
@@ -153,8 +153,8 @@ class ZeroOne(Loss):
 
     Parameters
     ----------
-    width : float
-        Width in units of the score.
+    width : float, default=0.25
+        Width in units of the score, positive.
     """
 
     width: float = 0.25
@@ -192,8 +192,8 @@ class DecisionRate(Loss):
 
     Parameters
     ----------
-    width : float
-        Width in units of the score.
+    width : float, default=1.0
+        Width in units of the score, positive.
     """
 
     width: float = 1.0
@@ -264,7 +264,8 @@ class Score(Loss):
 
     Parameters
     ----------
-    offset, scale : float
+    offset, scale : float, default=0.0 and 1.0
+        Numbers that turn a score of the solver into the units of the user.
     """
 
     is_smooth_and_convex: ClassVar[bool] = True
