@@ -42,9 +42,10 @@ class GroupWeights(Solver):
     round_epochs : int, default=2
         Epochs of Adam in a round.
     batch_size : int, default=256
-        Rows of a mini-batch, about; fewer where a round would then have less than 64 steps, but at least 16.
+        Approximate number of rows of a mini-batch. It is smaller where a round would have fewer than 64 steps, but not
+        below 16.
     learning_rate : float, default=0.01
-        That of Adam in the first round; it falls linearly to zero.
+        Learning rate of Adam in the first round; it falls linearly to zero.
     weight_rate : float, default=1.0
         The factor :math:`\eta`.
 

@@ -86,6 +86,7 @@ class SequentialQuadratic(IterativeSolver):
     tol : float, default=5e-4
         Fraction of the objective that counts as a gain; a step has to promise a fifth of it.
     patience : int, default=3
+        Number of steps in a row without a gain after which the run ends.
     blur : float, default=0.1
         Width of the kernel in standard deviations of the scores.
 

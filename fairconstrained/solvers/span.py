@@ -78,6 +78,7 @@ class Span(Solver):
     max_directions : int, default=8
         Directions of the constraints at most.
     max_rounds : int, default=2
+        Largest number of rounds, each of which has a span of its own.
     min_gain : float, default=1e-3
         Fraction of the objective that a round has to gain to be followed by another one.
 

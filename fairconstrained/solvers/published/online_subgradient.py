@@ -58,6 +58,7 @@ class OnlineSubgradient(IterativeSolver):
     batch_size : int or None, default=None
         Rows of a mini-batch; None is all rows.
     precision : float, default=1e-2
+        Square root of the largest value of a constraint that counts as kept.
 
     References
     ----------
