@@ -380,7 +380,7 @@ def check_kappa(kappa: Any, most: float = 1.0) -> float:
     if not is_number(kappa):
         raise ValueError(f"kappa must be a number in [0, {most:g}] or None (unconstrained), got {kappa!r}.")
     if not 0 <= kappa <= most:
-        gap = "a difference of shares" if most == 1 else "a gap of AUCs"
+        gap = "a share or a gap between shares" if most == 1 else "a gap of AUCs"
         raise ValueError(f"kappa must be in [0, {most:g}], got {kappa}: it bounds {gap}. Use kappa=None for no bound.")
     return float(kappa)
 

@@ -51,7 +51,7 @@ class NewtonBoosting(Solver, is_registered=False):
     exact ones, and the allowed gap changes by what they are wrong by. On validation rows, differences of means and of
     AUCs are those of these rows, each with its sign. Where decisions are compared on validation rows and a bound is
     exceeded in the second half of the trees, they become logistic functions of width one, which have slopes for all
-    rows, and not only for those at the threshold, which the trees know by heart. The weight :math:`\rho` follows from
+    rows, and not only for those at the threshold, which the trees have memorised. The weight :math:`\rho` follows from
     how much a tree changes the constraints, doubles where a violation does not fall and halves where it changes sign.
 
     An objective that is about decisions, such as the number of errors, gives way to the logistic loss of the cheaper
