@@ -68,7 +68,8 @@ class InteriorPoint(Solver):
     tol : float, default=1e-4
         Duality gap to end with, as a fraction of the objective.
     slack : float, default=0.0
-        Share of the least largest loss that is given up for a lower mean loss; at least half of ``tol`` is.
+        Share of the least largest loss that is given up for a lower mean loss. A value below half of ``tol`` has the
+        effect of half of ``tol``.
 
     References
     ----------

@@ -97,6 +97,8 @@ class IPC(IterativeSolver):
     ValueError
         From `solve`, for a ``batch_size`` with another oracle than "online", for a ``stationarity_tol`` with a random
         output, or if not ``weak_convexity`` < ``proximity``.
+    IncompatibleProblem
+        From `solve`, if ``batch_size`` is given and a term has no view of mini-batches.
 
     Notes
     -----

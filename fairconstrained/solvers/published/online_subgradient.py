@@ -60,6 +60,11 @@ class OnlineSubgradient(IterativeSolver):
     precision : float, default=1e-2
         Square root of the largest value of a constraint that counts as kept.
 
+    Raises
+    ------
+    IncompatibleProblem
+        From `solve`, if ``batch_size`` is given and a term has no view of mini-batches.
+
     References
     ----------
     Yu, Neely, Wei (2017), Online convex optimization with stochastic constraints, NeurIPS; as a baseline of Ma, Lin,
