@@ -37,10 +37,10 @@ class ModuleModel(OutputModel):
     gradient are the variables, as one flat vector in the order of ``named_parameters``, followed by the running
     statistics of batch normalisation; other parameters and buffers stay as they are.
 
-    On the mini-batches of a solver, a module with dropout or batch normalisation runs in training mode, with what is
-    dropped determined by the rows, and `after_step` moves the running statistics. Everywhere else it is in evaluation
-    mode, so that scores are a function of the parameters and of the row alone. Features should be standardised
-    beforehand.
+    On the mini-batches of a solver, a module with dropout or batch normalisation runs in training mode: the rows
+    determine which values are dropped, and `after_step` moves the running statistics. Everywhere else it is in
+    evaluation mode, so that scores are a function of the parameters and of the row alone. Features should be
+    standardised beforehand.
 
     Rows go through the network in chunks. The gradient computes every chunk again, this time with a graph, so that
     the memory needed does not grow with the number of rows; only the graph of a single chunk is kept. CSR rows are
