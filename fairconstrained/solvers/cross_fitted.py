@@ -78,8 +78,9 @@ class CrossFitted(Solver):
     made stricter by the difference, by at most nine tenths of kappa, where that can be kept. Bounds which the models
     without a ridge keep on both kinds of rows leave the unconstrained model as it is.
 
-    Takes linear scores. Where groups have coefficients of their own, so do b; the directions are those of scores shared
-    by all groups. With several classes, the scores of all of them are the features of each.
+    Takes linear scores, of at most 5,000 features for two classes. Where groups have coefficients of their own, b has
+    numbers for each group; the directions are those of scores shared by all groups. With several classes, the scores of
+    all of them are the features of each.
 
     Parameters
     ----------

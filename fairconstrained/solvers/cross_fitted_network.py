@@ -66,8 +66,8 @@ class CrossFittedNetwork(AdamLagrangian):
     effect on them. Two groups take one network beside that of the target, more groups one for each, and there are
     ``n_folds + 1`` of every kind.
 
-    Takes the networks of ``hidden_layer_sizes``, with one score for all groups, and bounds on means over the rows of
-    groups that do not overlap.
+    Takes the networks of ``hidden_layer_sizes``, with one score for all groups and hidden layers of at least four units
+    for each small network, and bounds on means over the rows of a few groups that do not overlap.
 
     Parameters
     ----------

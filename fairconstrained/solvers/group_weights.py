@@ -35,6 +35,8 @@ class GroupWeights(Solver):
     in round t. The result is the model of the round whose exact largest mean was least. Rounds are epochs of Adam on
     mini-batches.
 
+    Takes the largest of several mean losses as the objective (``kappa="minimax"``), without other bounds.
+
     Parameters
     ----------
     max_iter : int, default=30

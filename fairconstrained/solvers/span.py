@@ -67,7 +67,7 @@ class Span(Solver):
     An evaluation costs as much as if X had ten columns, and ten coefficients cannot line up rows just below a
     threshold, so that bounds hold better on new rows. The promise for the training rows is the same as without a span.
 
-    Takes linear scores shared by all groups.
+    Takes linear scores of at most 5,000 features, shared by all groups.
 
     Parameters
     ----------
