@@ -181,8 +181,8 @@ class BoundConstraint(Exact):
             check_sizes(notion, self.kappa, self.resolution, sizes)
         elif self.granularity > self.resolution:
             raise ValueError(
-                f"{notion} with kappa={self.kappa:g} cannot be resolved, as one row counts {self.granularity:.3g}; "
-                "use more rows, or raise kappa."
+                f"{notion} with kappa={self.kappa:g} cannot be resolved, as one row changes it by "
+                f"{self.granularity:.3g}; use more rows, or raise kappa."
             )
 
     @property

@@ -207,7 +207,7 @@ class GroupRates(ComparesGroups):
             return None
         mask = np.asarray(self.among)
         if mask.dtype != bool or mask.ndim != 1:
-            raise ValueError("among as a mask needs a boolean for each row.")
+            raise ValueError("among must have a boolean for each row if it is a mask.")
         if mask.size <= data.order.max():
             raise ValueError(f"among has {mask.size} entries, but fit was given more rows.")
         return mask

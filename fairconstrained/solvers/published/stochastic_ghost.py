@@ -56,9 +56,10 @@ class StochasticGhost(StochasticSolver):
     beta : float, default=10.0
         Largest absolute value :math:`\beta` of an entry of d.
     rho : float, default=0.8
-        Parameter of :math:`\kappa`, see `ghost_direction`.
+        Largest entry of d in the definition of :math:`\kappa`, at most ``beta``; see `ghost_direction`.
     share : float, default=0.5
-        :math:`\lambda` of :math:`\kappa`, in (0, 1).
+        :math:`\lambda` in the definition of :math:`\kappa`, in (0, 1): the larger it is, the more of the violation a
+        step is to undo.
 
     Raises
     ------
