@@ -32,7 +32,7 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
     `BoundConstraint`. Parameters are declared as in `fairconstrained.checks.parameters`, or by a constructor.
     """
 
-    #: Whether it is about scores of a classifier: those above zero are positive, and targets are -1 and 1.
+    #: Whether the constraint is about scores of a classifier: those above zero are positive, and targets are -1 and 1.
     is_of_classes: ClassVar[bool] = False
     #: Names that the groups were compared under on other rows, by label, see `comparing`; None where there are none.
     compared_as: Mapping[str, str | None] | None = None
@@ -95,7 +95,7 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
 
     @property
     def compares_within_strata(self) -> bool:
-        """Whether it compares groups within strata, which `fit` is given."""
+        """Whether the constraint compares groups within the strata that are passed to `fit`."""
         return False
 
     @property

@@ -203,7 +203,7 @@ class DecisionRate(Loss):
         """The signs ``z`` of the rows: 1 where a positive decision is the event."""
 
     def with_blur(self, blur: float) -> Self:
-        """Return it at the width at which its slope is a logistic distribution of this standard deviation."""
+        """Return the surrogate whose slope is a logistic distribution of this standard deviation."""
         return replace(self, width=blur / _DEVIATION)
 
     @override

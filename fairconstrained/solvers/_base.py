@@ -179,7 +179,7 @@ class Solver(ABC):
 
     @classmethod
     def accepts(cls, domain: Domain) -> bool:
-        """Whether it keeps the parameters in this domain."""
+        """Whether the solver keeps the parameters in this domain."""
         return cls.projects
 
     @classmethod
