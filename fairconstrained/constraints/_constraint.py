@@ -32,7 +32,7 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
     `BoundConstraint`. Parameters are declared as in `fairconstrained.checks.parameters`, or by a constructor.
     """
 
-    #: Whether it is about scores of a classifier: those above zero are positive, and targets are -1 and 1.
+    #: Whether the constraint is about scores of a classifier: those above zero are positive, and targets are -1 and 1.
     is_of_classes: ClassVar[bool] = False
     #: Names that the groups were compared under on other rows, by label, see `comparing`; None where there are none.
     compared_as: Mapping[str, str | None] | None = None
@@ -43,8 +43,9 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If a parameter is out of range, a compared cell of rows is empty, or one row of it counts more than
-            ``max(kappa, 0.02)`` in the metric; the message gives the counts.
+            If a parameter is out of range, the constraint does not suit the targets or the groups of the data, a
+            compared cell of rows is empty, or one row of it counts more than ``max(kappa, 0.02)`` in the metric, where
+            the message gives the counts.
         """
         constraint = self.unchecked(data)
         constraint.check_resolution()
@@ -94,7 +95,7 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
 
     @property
     def compares_within_strata(self) -> bool:
-        """Whether it compares groups within strata, which `fit` is given."""
+        """Whether the constraint compares groups within the strata that are passed to `fit`."""
         return False
 
     @property
@@ -147,8 +148,9 @@ class SmoothedConstraint(Constraint):
     Parameters
     ----------
     surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
+        The function :math:`\sigma` that takes the place of the indicator in the surrogate of the metric.
     surrogate_width : float or "auto", default="auto"
-        Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
+        Width of :math:`\sigma` in units of the scores, positive. "auto" begins with 1 and lets the solver narrow it.
     """
 
     surrogate: str = parameter(default="smoothstep", allowed=[StrOptions(set(SURROGATES))])

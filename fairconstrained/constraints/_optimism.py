@@ -19,7 +19,7 @@ class KnowsOptimism(BoundConstraint):
     Attributes
     ----------
     optimism : ndarray of shape (n_components,), or None
-        By how much larger the differences are on rows that the model has not seen, see `with_optimism`. With it,
+        Amounts by which the differences are larger on rows that the model has not seen, see `with_optimism`. With it,
         ``kappa`` no longer bounds the metric alone.
     """
 

@@ -36,9 +36,9 @@ class RateParity(IntervalConstraint):
     threshold : float, default=0.0
         The threshold :math:`\hat\theta`, in units of the scores.
     normalize : bool, default=True
-        False bounds the rank gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval. The
-        surrogate then bounds the difference wherever the ranks lie, which is sufficient, and the interval has no effect
-        on training.
+        True bounds the difference of the clipped rates, divided by the length of the interval. False bounds the rank
+        gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval. The surrogate then bounds the
+        difference wherever the ranks lie, which is sufficient, and the interval has no effect on training.
     """
 
     #: Name of the notion, and the targets within which groups are compared (None: all rows).

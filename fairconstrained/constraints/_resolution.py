@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from fairconstrained.data import Cells
+from fairconstrained.groups import MERGED
 
 __all__ = ["FINEST", "CellSizes", "check_sizes", "resolution"]
 
@@ -122,11 +123,12 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     if not cells.size:
         return
     shown = sizes.described(cells)
-    remedy = (
-        "Set small_groups='merge' or 'ignore', or merge groups yourself"
-        if (sizes.groups[cells] >= 0).any()
-        else "Merge small sets of rows"
-    )
+    if not (sizes.groups[cells] >= 0).any():
+        remedy = "Merge small sets of rows"
+    elif any(str(sizes.labels[cell]).startswith(MERGED) for cell in cells):
+        remedy = "Set small_groups='ignore', or merge groups yourself"
+    else:
+        remedy = "Set small_groups='merge' or 'ignore', or merge groups yourself"
     if limit >= 1:
         raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}. {remedy}.")
     needed = int(np.ceil(sizes.units[cells].max() / limit - _ROUNDING))

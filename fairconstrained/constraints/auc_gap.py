@@ -52,9 +52,9 @@ class AUCGap(SmoothedConstraint):
         "bpsn_bnsp"               all+         a-           a+           all-
         ========================  ===========  ===========  ===========  ============
 
-        Or four boolean arrays with an entry for every row, which may overlap; or a function that returns them,
-        ``constraint(positive, groups)``, of a boolean array and the array of the rows' groups, in the order of the rows
-        that are given, without those of weight zero.
+        In place of a name, four boolean arrays with an entry for every row, which may overlap; or a function
+        ``constraint(positive, groups)`` that returns such arrays. It is called with a boolean array and with the array
+        of the rows' groups, both in the order of the rows that are given, without those of weight zero.
     protected : object or None, default=None
         The label of the group a; b are all others. None compares every pair of groups ("group_auc", "inter_group",
         "intra_group"), or takes each group as a, one after the other.

@@ -56,7 +56,7 @@ class BoundConstraint(Exact):
         return False
 
     def excess(self, values: Any) -> Any:
-        """By how much values of the metric, one or an ndarray, are beyond ``kappa``, and negative within it."""
+        """Amounts by which values of the metric, one or an ndarray, are beyond ``kappa``; negative within it."""
         return self.kappa - values if self.bounds_from_below else values - self.kappa
 
     @property
@@ -92,8 +92,8 @@ class BoundConstraint(Exact):
         Parameters
         ----------
         optimism : ndarray of shape (n_components,)
-            By how much larger the differences are on those rows. The surrogates are bounded there; where none is
-            negative, the bound on rows seen follows from it.
+            Amounts by which the differences are larger on those rows. The surrogates are bounded there; where no amount
+            is negative, the bound on rows seen follows from it.
         """
         return self
 
@@ -160,8 +160,9 @@ class BoundConstraint(Exact):
             return None
         side = "above" if np.min(scores) > threshold else "below"
         return (
-            f"all scores are {side} the threshold, where {self.name} is 0 whatever the model is. Set threshold to "
-            "where decisions are made, or bound what has no threshold, such as constraint='statistical_parity'."
+            f"all scores are {side} the threshold, where {self.name} is 0 whatever the model is. Set threshold to the "
+            "score above which decisions are positive, or bound a metric without a threshold, such as "
+            "constraint='statistical_parity'."
         )
 
     @property
@@ -180,8 +181,8 @@ class BoundConstraint(Exact):
             check_sizes(notion, self.kappa, self.resolution, sizes)
         elif self.granularity > self.resolution:
             raise ValueError(
-                f"{notion} with kappa={self.kappa:g} cannot be resolved, as one row counts {self.granularity:.3g}; "
-                "use more rows, or raise kappa."
+                f"{notion} with kappa={self.kappa:g} cannot be resolved, as one row changes it by "
+                f"{self.granularity:.3g}; use more rows, or raise kappa."
             )
 
     @property
@@ -190,7 +191,7 @@ class BoundConstraint(Exact):
         return 0
 
     def initial_aux(self, scores: np.ndarray) -> np.ndarray:
-        """Auxiliary variables that fit the given scores; ndarray of shape (n_aux,)."""
+        """Return the auxiliary variables that fit the given scores; ndarray of shape (n_aux,)."""
         return np.empty(0)
 
     @property
@@ -261,9 +262,9 @@ class BoundConstraint(Exact):
         return None
 
     def decision_costs(self, scores: np.ndarray, multipliers: np.ndarray) -> np.ndarray | None:
-        """Growth of a combination of the components when a row is decided positive, and not negative.
+        """Return the growth of a combination of the components when a row is decided positive, and not negative.
 
-        To first order at the decisions by these scores, and without any surrogate.
+        It is exact to first order at the decisions by these scores, and takes no surrogate.
 
         Parameters
         ----------
@@ -279,7 +280,9 @@ class BoundConstraint(Exact):
         return None
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        """The metric of positive multiples of the scores, shifted so that the rows above a cut are positive.
+        """Return the metric of the scores after a shift that makes exactly the rows above a cut positive.
+
+        The metric is the same for all positive multiples of the shifted scores.
 
         Parameters
         ----------
@@ -377,7 +380,7 @@ def check_kappa(kappa: Any, most: float = 1.0) -> float:
     if not is_number(kappa):
         raise ValueError(f"kappa must be a number in [0, {most:g}] or None (unconstrained), got {kappa!r}.")
     if not 0 <= kappa <= most:
-        gap = "a difference of shares" if most == 1 else "a gap of AUCs"
+        gap = "a share or a gap between shares" if most == 1 else "a gap of AUCs"
         raise ValueError(f"kappa must be in [0, {most:g}], got {kappa}: it bounds {gap}. Use kappa=None for no bound.")
     return float(kappa)
 

@@ -62,8 +62,8 @@ class ComparesGroups(Constraint):
     Parameters
     ----------
     min_group_size : int or "auto", default="auto"
-        Rows that every cell (a group, or its rows of a label that is compared) needs to take part. "auto": as many as
-        it takes for no row to count more than ``max(kappa, 0.02)``.
+        Least number of rows of every cell (a group, or its rows of a label that is compared) with which a group takes
+        part. "auto": so many that no row counts more than ``max(kappa, 0.02)``.
     small_groups : {"error", "merge", "ignore"}, default="error"
         Treatment of groups with smaller cells: "error" raises ValueError, "merge" puts them together, as one group
         named "(small groups)", with the next smaller ones if they are still too small, and "ignore" leaves them out of

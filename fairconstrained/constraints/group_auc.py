@@ -30,10 +30,11 @@ __all__ = ["GroupAUC"]
 class GroupAUC(IntervalConstraint):
     r"""Bound on the partial group AUC gap.
 
-    .. math:: \left| P\left(s \ge s' \mid g, g', \bar F_g(s) \in I, \bar F_{g'}(s') \in I\right) - \tfrac{1}{2} \right|
+    .. math:: \left| P\left(s > s' \mid g, g', \bar F_g(s) \in I, \bar F_{g'}(s') \in I\right) - \tfrac{1}{2} \right|
               \le \kappa \quad \text{for all groups } g, g'
 
-    with the rank :math:`\bar F_g(\theta) = P(s > \theta \mid g)`; ties count one half. Its surrogate is
+    with the rank :math:`\bar F_g(\theta) = P(s > \theta \mid g)`. Pairs with equal scores count one half; in eq. 37 of
+    the paper they count one. The surrogate is
 
     .. math:: \left| A_{g g'} - \tfrac{1}{2} \right| \le \kappa, \qquad A_{g g'} = \frac{1}{L_g L_{g'}}
               \sum_{i \in g} \sum_{j \in g'} u_i v_j \, \sigma(s_i - s_j),

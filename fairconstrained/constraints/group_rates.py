@@ -83,18 +83,21 @@ class GroupRates(ComparesGroups):
         "negative_predictive_value". Smooth means: "probability", of :math:`1 / (1 + e^{-s})`; "score", of the scores;
         or of a loss: "log_loss", "hinge", "absolute", "squared", which is half the square of the error.
     rule : {"difference", "to_overall", "ratio", "floor", "ceiling"}, default="difference"
+        Rule that compares the rates, as in the table above. "ratio" is for rates that are never negative, so that it
+        does not go with "score".
     kappa : float or None, default=0.05
-        Bound, in [0, 1] for rates of decisions and of probabilities, and in units of the score or the loss for others.
-        None is no bound: the metric is only reported.
+        Bound, in [0, 1] for rates of decisions and of probabilities. For others it is at least 0 and in units of the
+        score or the loss, unless the rule is a ratio. None is no bound: the metric is only reported.
     within : {"strata"} or None, default=None
         "strata" compares groups within each of the ``strata`` that are passed to `fit`, such as jobs or departments
         (conditional parity); the worst stratum counts.
     among : {"all", "positives", "negatives"}, label, or array-like of bool of shape (n_samples,), default="all"
-        Rows that the rate is taken among: all, those of a label, one of the two of y, or a mask of the rows that are
-        passed to `fit`.
+        Rows that the rate is taken among: all rows, those of one label ("positives", "negatives", or the label itself,
+        one of the two in y), or those that a mask of the rows passed to `fit` marks.
     min_group_size : int or "auto", default="auto"
-        Rows that every cell (a group, or its rows of a label or stratum) needs to take part. "auto": as many as it
-        takes for no row to count more than ``max(kappa, 0.02)``. Rates of decisions need these whatever is given.
+        Least number of rows of every cell (a group, or its rows of a label or stratum) with which a group takes part.
+        "auto": so many that no row counts more than ``max(kappa, 0.02)``. Rates of decisions need that many rows
+        whatever is given here.
 
     Notes
     -----
@@ -204,7 +207,7 @@ class GroupRates(ComparesGroups):
             return None
         mask = np.asarray(self.among)
         if mask.dtype != bool or mask.ndim != 1:
-            raise ValueError("among as a mask needs a boolean for each row.")
+            raise ValueError("among must have a boolean for each row if it is a mask.")
         if mask.size <= data.order.max():
             raise ValueError(f"among has {mask.size} entries, but fit was given more rows.")
         return mask

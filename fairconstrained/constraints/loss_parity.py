@@ -42,16 +42,19 @@ class LossParity(ComparesGroups):
 
     With more than eight groups, pairwise gaps are bounded through auxiliary variables t,
     :math:`|L_g - t| \le \kappa / 2`, so that the number of components grows with that of the groups and not with its
-    square. This is equivalent. In "equalized_odds" there is one t for each label, or one for either sum of the two
-    labels' losses with signs.
+    square. This is equivalent. "equalized_odds" has one t for each label; with ``agg_labels="sum"`` it has one for
+    :math:`L_{g,+} + L_{g,-}` and one for :math:`L_{g,+} - L_{g,-}`.
 
     Parameters
     ----------
     kappa : float or None, default=0.005
         Bound on the gap, at least 0, in units of the loss. None is no bound: the gap is only reported.
     constraint : {"demographic_parity", "equal_opportunity", "equalized_odds"}, default="demographic_parity"
+        Rows whose mean losses are compared, as above.
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
+        The loss :math:`\ell`; "squared" is half the square of the error.
     reference : {"pairwise", "overall"}, default="pairwise"
+        Whether the mean loss of a group is compared with that of every other group, or with that of all rows.
     agg_labels : {"max", "sum"}, default="max"
         Whether "equalized_odds" bounds the larger of the gaps of the two labels, or their sum as in the paper.
 

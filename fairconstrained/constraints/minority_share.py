@@ -36,14 +36,15 @@ class MinorityShare(Constraint):
     Parameters
     ----------
     min_share : float or None, default=0.2
-        c, in (0, 1). None is no bound: the share is only reported.
+        The least share c, in (0, 1). None is no bound: the share is only reported.
     minority : object, default=None
-        The group M, a tuple where several sensitive features are combined. None: the group of fewest rows.
+        Label of the group M, a tuple where several sensitive features are combined. None takes the group with the
+        fewest rows.
     rate : {"sigmoid", "indicator"}, default="sigmoid"
         The function r of a score s: :math:`1 / (1 + e^{-s})`, or whether s is positive. The indicator is bounded
         exactly too, up to the share of the rows that one row stands for.
     ignored_groups : collection, default=()
-        Groups whose rows do not take part, such as rows that only the objective sees.
+        Labels of groups whose rows do not take part, such as rows that only the objective sees.
 
     References
     ----------

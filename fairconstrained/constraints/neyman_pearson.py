@@ -137,7 +137,7 @@ class ClassError(ClassConstraint):
 
     .. math:: P \bigl( \arg\max_l h_l(x) \ne k \mid y = k \bigr) \le r_k
 
-    Of several largest outputs the one of the first class counts, as in ``numpy.argmax``.
+    If several outputs are the largest, the first of their classes is predicted, as in ``numpy.argmax``.
 
     The gradients are those of the loss of the class, see `ClassLoss`, which multipliers turn into a weight of the
     class. A smoothed indicator of the worst margin does not depend on the scale of the scores: with it, nearly zero

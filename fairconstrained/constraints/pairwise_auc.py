@@ -55,7 +55,7 @@ class PairwiseParity(Constraint):
         Bound on the *surrogate* above, at least 0 and in units of squared scores (the paper uses up to 15), not on the
         exact AUC gap, which is reported as well. 0 allows constant scores only. None is no bound.
     constraint : {"group_auc", "inter_group", "intra_group"}, default="group_auc"
-        AUC gap whose surrogate is bounded. The last two need binary targets -1 / +1.
+        AUC gap whose surrogate is bounded. "inter_group" and "intra_group" need two classes.
 
     References
     ----------

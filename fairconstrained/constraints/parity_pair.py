@@ -32,14 +32,14 @@ class ParityPair(Constraint):
 
     Where both groups have the positive rate p, the left side is :math:`p + \beta (1 - p)`. So with :math:`\beta = 1`
     and :math:`\kappa = 1 + \epsilon` positive rates differ by at most :math:`\epsilon`; other values of :math:`\beta`
-    also bound the rates themselves.
+    also bound the rates themselves. No model keeps a :math:`\kappa` below :math:`\min(1, \beta)`.
 
     Parameters
     ----------
     kappa : float or None, default=1.05
         The bound, at least 0 (r in the paper). None is no bound: the value is only reported.
     beta : float, default=1.0
-        Positive.
+        Weight :math:`\beta` of the rejected share, positive.
     rate : {"sigmoid", "indicator"}, default="sigmoid"
         The function r of a score s: :math:`1 / (1 + e^{-s})`, or whether s is positive. The indicator is bounded
         exactly too, up to the share of one row.

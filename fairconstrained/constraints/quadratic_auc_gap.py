@@ -36,8 +36,8 @@ class QuadraticAUCGap(Constraint):
     constraint, protected
         Sets of rows and protected group, as in `AUCGap`.
     c1 : float, default=0.5
-        Positive. Constant scores have the surrogate :math:`2 c_1 - 1`, so with ``c1 = 1`` and a ``kappa`` below 1 they
-        are not feasible.
+        The factor :math:`c_1`, positive. Constant scores have the surrogate :math:`2 c_1 - 1`, so with ``c1 = 1`` and a
+        ``kappa`` below 1 they are not feasible.
 
     References
     ----------

@@ -54,17 +54,21 @@ class RateGap(ComparesGroups):
     Parameters
     ----------
     kappa : float or None, default=0.05
-        Bound on the gap, in [0, 1] unless the rate is a hinge. None is no bound: the gap is only reported.
+        Bound on the gap, in [0, 1]; for a hinge at least 0, in units of the hinge. None is no bound: the gap is only
+        reported.
     constraint : {"demographic_parity", "equal_opportunity", "equalized_odds", "intersectional"}, \
             default="demographic_parity"
+        Gap that is bounded, as in the table above.
     rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
         The function r of a score s and a label y: whether s is positive, :math:`1 / (1 + e^{-s})`, or
         :math:`\max(1 - ys, 0)`. The indicator is bounded exactly, up to its granularity.
     agg : {"max", "mean"}, default="max"
-        "mean", only of "intersectional" with a hinge, bounds the mean of :math:`R_g - R` over the groups (eq. 18).
+        "max" bounds the largest gap. "mean" bounds the mean of :math:`R_g - R` over the groups (eq. 18) and needs
+        ``constraint="intersectional"`` with ``rate="hinge"``.
     min_group_size : int or "auto", default="auto"
-        Rows that every cell (a group, or its rows of a label that is compared) needs to take part. "auto": as many as
-        it takes for no row to count more than ``max(kappa, 0.02)``. The indicator needs these whatever is given.
+        Least number of rows of every cell (a group, or its rows of a label that is compared) with which a group takes
+        part. "auto": so many that no row counts more than ``max(kappa, 0.02)``. The indicator needs that many rows
+        whatever is given here.
 
     References
     ----------

@@ -53,10 +53,12 @@ class StatisticalParity(IntervalConstraint):
     Parameters
     ----------
     normalize : bool, default=True
-        False bounds the rank gap instead: :math:`|\bar F_g(\theta) - \bar F_{g'}(\theta)| \le \kappa` wherever
-        one of the two ranks lies in the interval.
+        True bounds the gap above. False bounds the rank gap instead,
+        :math:`|\bar F_g(\theta) - \bar F_{g'}(\theta)| \le \kappa` wherever one of the two ranks lies in the
+        interval.
     n_levels : int or "auto", default="auto"
-        Number of levels to begin with.
+        Number of levels p to begin with, at least 1; "auto" is 10, as in the paper. Solvers that refine the surrogate
+        add levels where the metric exceeds ``kappa``.
 
     References
     ----------

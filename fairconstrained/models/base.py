@@ -52,7 +52,7 @@ class Model(ABC):
 
     @property
     def differs_in_training(self) -> bool:
-        """Whether it has layers, such as dropout, that do something else on the mini-batches of a solver."""
+        """Whether the model has layers, such as dropout, that work differently on the mini-batches of a solver."""
         return False
 
     @abstractmethod

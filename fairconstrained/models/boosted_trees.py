@@ -220,12 +220,13 @@ class BoostedTrees(Model):
 
     Parameters
     ----------
-    params : mapping
+    params : mapping, default={}
         Parameters of LightGBM.
-    categorical : sequence of int
+    categorical : sequence of int, default=()
         Numbers of the columns that hold codes of categories.
-    n_features : int
-    names : sequence of str
+    n_features : int, default=0
+        Number of the features, by which states of other data are told apart.
+    names : sequence of str, default=()
         Names of the features, if they have any.
     """
 

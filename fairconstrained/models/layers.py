@@ -43,10 +43,18 @@ def mlp(
 
     Parameters
     ----------
-    n_features, n_outputs : int
-    hidden_layer_sizes : sequence of int
-        Width of every hidden layer; none makes a linear model.
-    activation : {"relu", "tanh", "logistic", "silu", "softplus"}
+    n_features : int
+        Number of the features.
+    n_outputs : int, default=1
+        Number of the scores of a row.
+    hidden_layer_sizes : sequence of int, default=(64,)
+        Width of every hidden layer; an empty sequence makes a linear model.
+    activation : {"relu", "tanh", "logistic", "silu", "softplus"}, default="relu"
+        Function between the layers.
+
+    Returns
+    -------
+    module : nn.Module
 
     Raises
     ------

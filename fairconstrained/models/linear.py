@@ -46,11 +46,13 @@ class LinearModel(OutputModel, LinearMoments):
     Parameters
     ----------
     n_features : int
-    n_copies : int
-        1, the number of groups, or that of the outputs of every row, see `OutputModel`.
-    fit_intercept : bool
-    alpha : float
-        Weight of the penalty ``alpha/2 |w|^2`` on the coefficients; intercepts are free.
+        Number of the features.
+    n_copies : int, default=1
+        Number of coefficient vectors: 1, one for each group, or one for each output of a row, see `OutputModel`.
+    fit_intercept : bool, default=True
+        Whether scores have an intercept, one for each coefficient vector.
+    alpha : float, default=0.0
+        Weight of the penalty ``alpha/2 |w|^2`` on the coefficients, at least 0; intercepts are not penalised.
     """
 
     is_linear: ClassVar[bool] = True

@@ -18,15 +18,29 @@ ModuleSpec = nn.Module | Callable[[Any, int], nn.Module]
 
 
 def make_module(module: ModuleSpec, n_features: int | tuple[int, ...], n_outputs: int = 1, seed: int = 0) -> nn.Module:
-    """Return a new network in evaluation mode; see `ModuleModel` for the parameters and errors.
+    """Return a new network in evaluation mode: a copy of a module, or of the module that a callable makes.
 
     Parameters
     ----------
     module : nn.Module or callable
+        A callable is called with ``(n_features, n_outputs)`` and returns the network, see `ModuleModel`.
     n_features : int or tuple of int
-    n_outputs : int
-    seed : int
+        Number of the features, or the shape of a row.
+    n_outputs : int, default=1
+        Number of the outputs of a row.
+    seed : int, default=0
         Seed of torch's global CPU generator for the callable; its state is put back afterwards.
+
+    Returns
+    -------
+    module : nn.Module
+
+    Raises
+    ------
+    TypeError
+        If ``module`` neither is nor returns an nn.Module, or cannot be called with the two arguments.
+    ValueError
+        If the module rejects its input, or returns anything but a tensor of floats of the right shape.
     """
     with torch.random.fork_rng(devices=[]):
         torch.random.default_generator.manual_seed(seed)

@@ -37,10 +37,10 @@ class ModuleModel(OutputModel):
     gradient are the variables, as one flat vector in the order of ``named_parameters``, followed by the running
     statistics of batch normalisation; other parameters and buffers stay as they are.
 
-    On the mini-batches of a solver, a module with dropout or batch normalisation runs in training mode, with what is
-    dropped determined by the rows, and `after_step` moves the running statistics. Everywhere else it is in evaluation
-    mode, so that scores are a function of the parameters and of the row alone. Features should be standardised
-    beforehand.
+    On the mini-batches of a solver, a module with dropout or batch normalisation runs in training mode: the rows
+    determine which values are dropped, and `after_step` moves the running statistics. Everywhere else it is in
+    evaluation mode, so that scores are a function of the parameters and of the row alone. Features should be
+    standardised beforehand.
 
     Rows go through the network in chunks. The gradient computes every chunk again, this time with a graph, so that
     the memory needed does not grow with the number of rows; only the graph of a single chunk is kept. CSR rows are
@@ -56,16 +56,17 @@ class ModuleModel(OutputModel):
         its parameters may name that parameter in an attribute ``output_bias_name``; it then serves as the intercepts.
     n_features : int or tuple of int
         Number of the features, or the shape of a row.
-    n_outputs : int
-        1, the number of groups, or that of the outputs of every row, see `OutputModel`.
-    alpha : float
-        Weight of the penalty ``alpha/2 |W|^2`` on parameters of two or more dimensions; vectors (biases) are free.
-    dtype : torch.dtype
-        Precision of the network. Scores and gradients are float64 in any case; with float32, L-BFGS stops at a gradient
-        of about 1e-5.
-    device : str
-        "auto" is CUDA if there is one, else the CPU.
-    chunk_size : int
+    n_outputs : int, default=1
+        1, the number of groups, or the number of outputs of every row, see `OutputModel`.
+    alpha : float, default=0.0
+        Weight of the penalty ``alpha/2 |W|^2`` on parameters of two or more dimensions, at least 0; vectors, such as
+        biases, are not penalised.
+    dtype : torch.dtype, optional
+        Precision of the network, by default torch.float64. Scores and gradients are float64 in any case; with float32,
+        L-BFGS stops at a gradient of about 1e-5.
+    device : str, default="auto"
+        Device of the network, such as "cpu" or "cuda:1". "auto" is the CUDA device if there is one, else the CPU.
+    chunk_size : int, default=8192
         Rows per chunk.
 
     Raises

@@ -22,7 +22,7 @@ class Moments:
         Sum of the weights.
     mean : ndarray of shape (n_features,)
     covariance : ndarray of shape (n_features, n_features)
-        The weights divided by their sum: no correction for degrees of freedom.
+        Covariance with the weights divided by their sum, without a correction for degrees of freedom.
     """
 
     weight: float

@@ -59,7 +59,7 @@ class Perceptron(ModuleModel):
 
     Parameters
     ----------
-    activation : str
+    activation : str, default="relu"
         Activation of ``module``, which is made by `mlp`.
     """
 

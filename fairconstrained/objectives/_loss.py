@@ -28,9 +28,9 @@ class Loss(Objective):
     A new loss is a subclass with `of`; with `split` it also serves difference-of-convex solvers.
     """
 
-    #: Whether it is convex in the score and has a second derivative everywhere, see `second_derivative`.
+    #: Whether the loss is convex in the score and has a second derivative everywhere, see `second_derivative`.
     is_smooth_and_convex: ClassVar[bool] = False
-    #: Whether it is convex and straight but for a corner at the target, see `sides`.
+    #: Whether the loss is convex and straight but for a corner at the target, see `sides`.
     has_corner: ClassVar[bool] = False
 
     @abstractmethod

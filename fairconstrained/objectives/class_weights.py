@@ -19,8 +19,8 @@ class ClassWeights:
     Parameters
     ----------
     factors : tuple of float, default=(1.0, 1.0)
-        Factors by class, not negative; of two classes that of the negatives first. Only their ratios matter: the
-        weights of all rows still sum to one.
+        Factors by class, not negative; with two classes, the factor of the negatives comes first. Only their ratios
+        matter: the weights of all rows still sum to one.
     balanced : bool, default=False
         Whether all classes weigh alike in total before the factors.
     """

@@ -94,8 +94,8 @@ class Hinge(Loss):
 
     Parameters
     ----------
-    smoothing : float
-        Half the width of the parabola, in units of the margin ``y s``. The rounded loss exceeds the hinge
+    smoothing : float, default=0.01
+        Half the width of the parabola, in units of the margin ``y s``; positive. The rounded loss exceeds the hinge
         by at most ``smoothing / 4``.
     """
 

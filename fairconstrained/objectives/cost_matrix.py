@@ -24,9 +24,10 @@ class CostMatrix(Objective):
     .. math:: \sum_i w_i \, C_{y_i, \hat y_i}, \qquad C = \begin{pmatrix} C_{00} & C_{01} \\ C_{10} & C_{11}
               \end{pmatrix}
 
-    What a wrong decision costs more than the right one is all that matters: an error counts :math:`C_{01} - C_{00}` for
-    a negative, and :math:`C_{10} - C_{11}` for a positive. The value that is reported is the smooth one, divided by the
-    cost of deciding wrongly on all rows, so that it is in [0, 1] whatever the unit of the costs.
+    Only the difference between the costs of the wrong and of the right decision matters: an error counts
+    :math:`C_{01} - C_{00}` for a negative, and :math:`C_{10} - C_{11}` for a positive. The value that is reported is
+    the smooth one, divided by the cost of deciding wrongly on all rows, so that it is in [0, 1] whatever the unit of
+    the costs.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class DecisionLoss(ABC):
 
     @abstractmethod
     def slopes(self, sums: np.ndarray) -> np.ndarray:
-        """How fast the loss falls in each of the sums; zero where it has no slope. Shape (n_columns,)."""
+        """Return the fall of the loss per unit of each of the sums; zero where it has no slope. Shape (n_columns,)."""
 
     @property
     def centre(self) -> np.ndarray:

@@ -18,7 +18,7 @@ from fairconstrained.views import RowLosses, Stochastic
 
 __all__ = ["BoundLargestMean", "SmoothLargestMean", "WeightedMeans"]
 
-#: By how much of the largest mean of scores that are zero it is rounded up, at most.
+#: Share of the largest mean at scores of zero by which the largest mean is rounded up, at most.
 _ROUNDED = 0.005
 
 

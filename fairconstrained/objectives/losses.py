@@ -81,8 +81,8 @@ class TruncatedLogistic(Logistic):
 
     Parameters
     ----------
-    truncation : float
-        The ``a`` above, positive; the loss tends to the logistic one as it grows.
+    truncation : float, default=0.5
+        The ``a`` above, positive; the loss tends to the logistic one as ``a`` grows.
     """
 
     is_smooth_and_convex: ClassVar[bool] = False
@@ -153,8 +153,8 @@ class ZeroOne(Loss):
 
     Parameters
     ----------
-    width : float
-        Width in units of the score.
+    width : float, default=0.25
+        Width in units of the score, positive.
     """
 
     width: float = 0.25
@@ -192,8 +192,8 @@ class DecisionRate(Loss):
 
     Parameters
     ----------
-    width : float
-        Width in units of the score.
+    width : float, default=1.0
+        Width in units of the score, positive.
     """
 
     width: float = 1.0
@@ -203,7 +203,7 @@ class DecisionRate(Loss):
         """The signs ``z`` of the rows: 1 where a positive decision is the event."""
 
     def with_blur(self, blur: float) -> Self:
-        """Return it at the width at which its slope is a logistic distribution of this standard deviation."""
+        """Return the surrogate whose slope is a logistic distribution of this standard deviation."""
         return replace(self, width=blur / _DEVIATION)
 
     @override
@@ -264,7 +264,8 @@ class Score(Loss):
 
     Parameters
     ----------
-    offset, scale : float
+    offset, scale : float, default=0.0 and 1.0
+        Numbers that turn a score of the solver into the units of the user.
     """
 
     is_smooth_and_convex: ClassVar[bool] = True

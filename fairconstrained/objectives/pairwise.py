@@ -80,9 +80,10 @@ class PairwiseAUC(Objective):
     .. math:: \frac{1}{n_+ (n_-^\beta - n_-^\alpha)} \sum_{i=1}^{n_+} \sum_{j = n_-^\alpha + 1}^{n_-^\beta}
               \ell(s_i^+ - s_{[j]}^-)
 
-    Here :math:`s_{[j]}^-` is the j-th largest score of a negative: ranks among the negatives are false positive
-    rates. Rows at the ends of the interval count in part, so no number is rounded to whole rows, and sample weights
-    are normalised within each class. O(n log n) time: no pair is ever formed, see `fairconstrained.pairwise`.
+    Here :math:`s_{[j]}^-` is the j-th largest score of a negative, and :math:`n_-^\alpha = \alpha n_-`: ranks among
+    the negatives are false positive rates. Rows at the ends of the interval count in part, so no number is rounded to
+    whole rows, and sample weights are normalised within each class. It takes O(n log n) time, because no pair is ever
+    formed, see `fairconstrained.pairwise`.
 
     The loss is the same for shifted scores: the solver leaves the intercept open, and a shift that all rows share
     (`BoundObjective.gains`) puts the decision threshold where the training error is least.

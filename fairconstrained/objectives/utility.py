@@ -76,9 +76,9 @@ class DecisionUtility(Utility):
     function : callable
         Takes ``(tn, fp, fn, tp)``, true negatives, false positives, false negatives and true positives as shares of all
         rows, and returns the utility. It is called with arrays and with tensors of torch, so it has to consist of
-        arithmetic and powers. It should not fall where a decision becomes right. For the exact search over thresholds
-        to find the best ones it has to be a ratio of linear functions; otherwise it finds thresholds from which no
-        linear approximation leads on.
+        arithmetic and powers. It should not fall where a decision becomes right. If it is a ratio of linear functions,
+        the exact search over thresholds finds the best ones. For other functions the search replaces the utility by a
+        linear approximation in each of its steps, and ends where this approximation leads to no other thresholds.
     width : float, default=0.25
         Width of the smooth counts, in units of the score.
     classes : ClassWeights, optional

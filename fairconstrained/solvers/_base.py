@@ -85,13 +85,13 @@ class SolverResult:
         Largest surrogate component at the end; at most 0 when all hold.
     multipliers : dict of str to float, or None
         Multipliers of the surrogate components that are not zero, by the component's name; empty where no component
-        binds. None is from a method that has no multipliers, so that nothing is known of what a bound costs.
+        binds. None where the method has no multipliers, so that the price of a bound is not known.
     history : tuple of dict
         One record per iteration.
     start : Start or None
         Start of a next solve with another ``kappa`` or on other rows; None starts from ``model_state``.
     message : str
-        Why it ended early, if the user should know.
+        Reason for an early end, if the user should know it.
     candidates : tuple of object
         Other states of the model whose scores may be worth rescaling into the bounds.
     aux : ndarray of shape (n_aux,), or None
@@ -142,7 +142,7 @@ class Solver(ABC):
     Parameters
     ----------
     verbose : int, default=0
-        Positive: print the numbers of every history record.
+        If positive, the numbers of every history record are printed.
     """
 
     name: ClassVar[str]
@@ -179,7 +179,7 @@ class Solver(ABC):
 
     @classmethod
     def accepts(cls, domain: Domain) -> bool:
-        """Whether it keeps the parameters in this domain."""
+        """Whether the solver keeps the parameters in this domain."""
         return cls.projects
 
     @classmethod

@@ -31,7 +31,7 @@ def weak_convexity(problem: Problem, params: np.ndarray, *, n_points: int = 2, r
 
     A function h is :math:`\rho`-weakly convex if :math:`h(z) + \frac{\rho}{2} \|z\|^2` is convex. The estimate is the
     largest negative curvature, in parameters and auxiliary variables, that is found at ``params`` and at random points
-    around them; so it is one from below, for `IPC`, `near_stationarity` and
+    around them. So it may be below the modulus. It serves `IPC`, `near_stationarity` and
     :func:`fairconstrained.theory.ipc_parameters`.
 
     Parameters

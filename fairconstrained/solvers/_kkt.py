@@ -120,7 +120,7 @@ def kkt_conditions(
     He, Huang, Yao, Lin, arXiv:2505.12530, Definitions 6.1 and 6.2, eqs. 28 to 31.
     """
     if problem.domain is not None:
-        raise ValueError(f"kkt_conditions is for problems without a domain, not {problem.domain}; see stationarity.")
+        raise ValueError(f"kkt_conditions is for problems without a domain, not {problem.domain}; call stationarity.")
     view = FullBatchView(problem)
     z = problem.start(params) if aux is None else np.concatenate([params, aux])
     point = view.at(z)

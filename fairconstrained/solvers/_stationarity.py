@@ -117,6 +117,11 @@ def near_stationarity(problem: Problem, params: np.ndarray, proximity: float | N
     distance : float
         :math:`\|z - \hat z\|_2`, to about 1e-6 of the largest parameter (or of 1).
 
+    Raises
+    ------
+    ValueError
+        For a ``proximity`` that is not positive.
+
     See Also
     --------
     stationarity : The multipliers, and how far the optimality conditions are from holding.

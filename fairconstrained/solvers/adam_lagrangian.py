@@ -110,7 +110,7 @@ class AdamLagrangian(StochasticSolver):
 
     @override
     def for_parts(self, problem: Problem) -> Self:
-        """Implement `Solver.for_parts`, with as many epochs: rows seen as often are known by heart as well."""
+        """Implement `Solver.for_parts`, with as many epochs: rows that are seen as often are memorised as well."""
         return replace(self, max_epochs=self.n_epochs(problem))
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:

@@ -87,6 +87,7 @@ class AugmentedLagrangian(IterativeSolver):
     tol : float, default=5e-4
         Stop when ``patience`` iterations have not improved the best objective by this fraction.
     patience : int, default=3
+        Number of outer iterations in a row without such an improvement, see ``tol``.
     inner_iter : int, default=40
         L-BFGS iterations per outer iteration.
     penalty : float, default=10.0

@@ -58,17 +58,17 @@ class CrossFitted(Solver):
 
     .. math:: \min_b \; f(z b) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad c_j(z b) \le 0, \; c_j(X w) \le 0.
 
-    The second bounds are those of the training rows. They are left out first, and it ends there if they hold all the
-    same. If no b keeps both, another solver takes the problem on the training rows alone: `Span`, or
+    The second bounds are those of the training rows. They are left out first, and the result is final if it keeps them
+    nevertheless. If no b keeps both, another solver takes the problem on the training rows alone: `Span`, or
     `AugmentedLagrangian` where groups have coefficients of their own or there are several classes.
 
     Where the unconstrained model nearly separates the classes, few rows have a curvature and a slope. If fewer than
-    five for each feature count, the directions are those at a half, a quarter, ... of its scores, until half of the
-    rows do.
+    five rows for each feature have them, the directions are those at a half, a quarter, ... of its scores, until half
+    of the rows have them.
 
-    The methods for b are, in turn, `SequentialQuadratic` from the unconstrained model; the same from where the optima
-    for smooth decisions that become sharper lead, if the first took many steps, and at once for ratios; and
-    `AugmentedLagrangian`. Where errors are counted, it is `SpanSearch`.
+    The methods for b are, in turn, `SequentialQuadratic` from the unconstrained model (not for ratios of rates);
+    `SequentialQuadratic` from an optimum for smooth decisions, which become sharper step by step, unless the first
+    method took few steps; and `AugmentedLagrangian`. Where errors are counted, the method is `SpanSearch`.
 
     Where losses or AUCs are compared and the smallest cell has fewer than eight rows for each feature, the
     unconstrained models fit its noise, and so would b in many directions. There the models have the ridge with which
@@ -78,8 +78,9 @@ class CrossFitted(Solver):
     made stricter by the difference, by at most nine tenths of kappa, where that can be kept. Bounds which the models
     without a ridge keep on both kinds of rows leave the unconstrained model as it is.
 
-    Takes linear scores. Where groups have coefficients of their own, so do b; the directions are those of scores shared
-    by all groups. With several classes, the scores of all of them are the features of each.
+    Takes linear scores, of at most 5,000 features for two classes. Where groups have coefficients of their own, b has
+    numbers for each group; the directions are those of scores shared by all groups. With several classes, the scores of
+    all of them are the features of each.
 
     Parameters
     ----------

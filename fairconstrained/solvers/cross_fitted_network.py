@@ -45,11 +45,12 @@ _RIDGE = 1e-3
 class CrossFittedNetwork(AdamLagrangian):
     r"""Small networks side by side, joined by a few numbers that are chosen on rows which the networks have not seen.
 
-    With few rows for each feature, a network keeps a bound on the difference of two groups' losses by rows that it
-    knows by heart. At a good model small steps hardly have another way: the slope of a row's loss in its score is
-    the probability less the label, and features do not tell this, so that it is noise. What changes the loss of a group
-    on new rows is a long step in the scores of all that look like its members. So the target and the groups are learned
-    without bounds, by small networks whose hidden layers fill those of the network. With the scores :math:`h_0` of that
+    With few rows for each feature, a network keeps a bound on the difference of two groups' losses because it has
+    memorised rows, and does not keep it on new rows. At a good model small steps hardly have another way: the slope of
+    a row's loss in its score is the probability less the label, which the features do not tell, so that it is noise.
+    Only a long step in the scores of all rows that look like members of a group changes the loss of the group on new
+    rows. So the target and the groups are learned without bounds, by small networks whose hidden layers fill those of
+    the network. With the scores :math:`h_0` of that
     of the target and :math:`h_1, \ldots` of those that tell the groups, the scores of the network are
 
     .. math:: s = b + \sum_j a_j h_j + \sum_j c_j r_j,
@@ -65,8 +66,8 @@ class CrossFittedNetwork(AdamLagrangian):
     effect on them. Two groups take one network beside that of the target, more groups one for each, and there are
     ``n_folds + 1`` of every kind.
 
-    Takes the networks of ``hidden_layer_sizes``, with one score for all groups, and bounds on means over the rows of
-    groups that do not overlap.
+    Takes the networks of ``hidden_layer_sizes``, with one score for all groups and hidden layers of at least four units
+    for each small network, and bounds on means over the rows of a few groups that do not overlap.
 
     Parameters
     ----------

@@ -115,10 +115,11 @@ class CrossFittedSpan:
 
     .. math:: w = b_0 w_0 + \sum_j b_j d_j, \qquad d_j = H^{-1} X^T r_j,
 
-    to first order (see `Span`). Fitted on the rows that b is then chosen on, both :math:`w_0` and :math:`d_j` know the
-    rows by heart: a bound is kept there by less than it takes on new rows. Here the few numbers b are chosen with the
-    features :math:`x_i^T w_0^{(k)}` and :math:`x_i^T d_j^{(k)}` of models that were fitted without the fold k of row i,
-    as in stacking, and the coefficients of the result are those of all rows, combined by b.
+    to first order (see `Span`). If they are fitted on the rows that b is then chosen on, both :math:`w_0` and
+    :math:`d_j` are overfitted to these rows, and a bound that is kept there is exceeded on new rows. Here the few
+    numbers b are chosen with the features :math:`x_i^T w_0^{(k)}` and :math:`x_i^T d_j^{(k)}` of models that were
+    fitted without the fold k of row i, as in stacking, and the coefficients of the result are those of all rows,
+    combined by b.
 
     Attributes
     ----------

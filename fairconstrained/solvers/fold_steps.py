@@ -42,6 +42,7 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     params : ndarray of shape (n_params,)
         The solution for all rows.
     n_folds : int
+        Number of folds.
 
     Returns
     -------

@@ -88,6 +88,7 @@ class Adam(StochasticSolver):
     Parameters
     ----------
     learning_rate : float, default=0.001
+        Learning rate of Adam.
 
     References
     ----------

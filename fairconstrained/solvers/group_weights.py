@@ -35,6 +35,8 @@ class GroupWeights(Solver):
     in round t. The result is the model of the round whose exact largest mean was least. Rounds are epochs of Adam on
     mini-batches.
 
+    Takes the largest of several mean losses as the objective (``kappa="minimax"``), without other bounds.
+
     Parameters
     ----------
     max_iter : int, default=30
@@ -42,9 +44,10 @@ class GroupWeights(Solver):
     round_epochs : int, default=2
         Epochs of Adam in a round.
     batch_size : int, default=256
-        Rows of a mini-batch, about; fewer where a round would then have less than 64 steps, but at least 16.
+        Approximate number of rows of a mini-batch. It is smaller where a round would have fewer than 64 steps, but not
+        below 16.
     learning_rate : float, default=0.01
-        That of Adam in the first round; it falls linearly to zero.
+        Learning rate of Adam in the first round; it falls linearly to zero.
     weight_rate : float, default=1.0
         The factor :math:`\eta`.
 

@@ -52,23 +52,26 @@ class InteriorPoint(Solver):
 
     .. math:: q(\lambda) = \min_w f(w) + \frac{\alpha}{2} \|w\|^2 + \sum_j \lambda_j (L_j(w) - \kappa_j)
 
-    (without f and :math:`\kappa`, and with :math:`\sum_j \lambda_j = 1`, of the largest loss), so that the distance to
-    the optimum is known. Bounds that no coefficients keep are found to be so, and the message says by how much they
-    have to be raised. Of the models whose largest loss exceeds the least one by at most the share ``slack``, the result
-    is the one of least mean loss.
+    (for the largest loss, without f and :math:`\kappa` and with :math:`\sum_j \lambda_j = 1`), so that the distance to
+    the optimum is known. If no coefficients keep the bounds, the method finds this out, and the message says by how
+    much the bounds have to be raised. Of the models whose largest loss exceeds the least one by at most the share
+    ``slack``, the result is the one of least mean loss.
 
     The corners of the hinge and of the absolute error are rounded, by less and less. The rounded losses are nowhere
     below these losses, so that bounds on them are kept. The lower bound is that of the losses themselves: lines through
     the corners, with the slopes that rows have in the solution, are nowhere above them.
 
+    Takes linear scores of at most 3,000 coefficients, shared by all groups, and bounds on mean losses from above.
+
     Parameters
     ----------
     max_iter : int, default=200
-        Newton steps, of each part.
+        Largest number of Newton steps of each part.
     tol : float, default=1e-4
         Duality gap to end with, as a fraction of the objective.
     slack : float, default=0.0
-        Share of the least largest loss that is given up for a lower mean loss; at least half of ``tol`` is.
+        Share of the least largest loss that is given up for a lower mean loss. A value below half of ``tol`` has the
+        effect of half of ``tol``.
 
     References
     ----------

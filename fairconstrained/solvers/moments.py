@@ -126,8 +126,15 @@ def minimise_quadratic(
     penalty : ndarray of shape (n_params,)
         Diagonal that is added to its Hessian.
     constraints : Quadratics
-    max_iter : int
-    accuracy : float
+        Functions that are at most zero at the optimum; there may be none.
+    max_iter : int, default=500
+        Iterations of L-BFGS-B.
+    accuracy : float, default=1e-9
+        Accuracy of the dual, see `MomentSolver`.
+
+    Returns
+    -------
+    optimum : QuadraticOptimum
     """
     dual = _Dual(objective.hessians[objective.which[0]] + np.diag(penalty), objective.b[0], constraints)
     lowest = (

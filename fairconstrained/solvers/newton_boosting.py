@@ -50,9 +50,10 @@ class NewtonBoosting(Solver, is_registered=False):
     (`Exact.refined`): their width falls to .1 standard deviations of the scores, their values are corrected to the
     exact ones, and the allowed gap changes by what they are wrong by. On validation rows, differences of means and of
     AUCs are those of these rows, each with its sign. Where decisions are compared on validation rows and a bound is
-    exceeded in the second half of the trees, they become logistic functions of width one, which have slopes for all
-    rows, and not only for those at the threshold, which the trees know by heart. The weight :math:`\rho` follows from
-    how much a tree changes the constraints, doubles where a violation does not fall and halves where it changes sign.
+    exceeded by more than a quarter of kappa in the second half of the trees, the surrogates become logistic functions
+    of width one, which have slopes for all rows, and not only for those at the threshold, which the trees have
+    memorised. The weight :math:`\rho` follows from how much a tree changes the constraints, doubles where a violation
+    does not fall and halves where it changes sign.
 
     An objective that is about decisions, such as the number of errors, gives way to the logistic loss of the cheaper
     decision of every row, weighted by what the other decision costs. Constraints on decisions change these costs, by

@@ -69,13 +69,13 @@ class SequentialQuadratic(IterativeSolver):
     the multipliers, becomes smaller, or the violation halves. The kernel keeps its width: few coefficients need not
     see single rows, and the values are those counted anyway. Within the bounds, the run ends where a step promises too
     little, or was a whole one that promised less than ``tol``; it also ends where ``patience`` steps have not improved
-    the merit as counted. Where none of these has kept the bounds, what they exceed them by is taken off, at most twice,
-    and the run goes on. The Hessian serves for several steps where the objective changes little.
+    the merit as counted. Where no step has kept the bounds, they are made stricter by the excess, at most twice, and
+    the run goes on. The Hessian serves for several steps where the objective changes little.
 
-    It begins at the unconstrained optimum, which Newton steps find; from the solution for another ``kappa`` at that, or
-    where the line through the last two solutions reaches the bounds, from which one step without a gain is enough. The
-    method of `AugmentedLagrangian` needs some ten times as many evaluations for objectives that are as good, and leaves
-    its steps to this one along a path of bounds that count no rows.
+    It begins at the unconstrained optimum, which Newton steps find. A warm start from another ``kappa`` begins at its
+    solution, or where the line through the last two solutions reaches the bounds, and one step without a gain then ends
+    the run. The method of `AugmentedLagrangian` needs some ten times as many evaluations for objectives that are as
+    good, and leaves its steps to this one along a path of bounds that count no rows.
 
     Takes linear scores of at most 80 coefficients, and bounds on counted rows without auxiliary variables.
 
@@ -86,6 +86,7 @@ class SequentialQuadratic(IterativeSolver):
     tol : float, default=5e-4
         Fraction of the objective that counts as a gain; a step has to promise a fifth of it.
     patience : int, default=3
+        Number of steps in a row without a gain after which the run ends.
     blur : float, default=0.1
         Width of the kernel in standard deviations of the scores.
 

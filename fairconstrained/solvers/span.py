@@ -67,7 +67,7 @@ class Span(Solver):
     An evaluation costs as much as if X had ten columns, and ten coefficients cannot line up rows just below a
     threshold, so that bounds hold better on new rows. The promise for the training rows is the same as without a span.
 
-    Takes linear scores shared by all groups.
+    Takes linear scores of at most 5,000 features, shared by all groups.
 
     Parameters
     ----------
@@ -78,6 +78,7 @@ class Span(Solver):
     max_directions : int, default=8
         Directions of the constraints at most.
     max_rounds : int, default=2
+        Largest number of rounds, each of which has a span of its own.
     min_gain : float, default=1e-3
         Fraction of the objective that a round has to gain to be followed by another one.
 

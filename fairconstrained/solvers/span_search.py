@@ -50,9 +50,10 @@ class SpanSearch(Solver):
     minimise the errors that this makes within the bounds that it leads to; the last width falls like
     :math:`n^{-1/5}` with the number of rows. This begins at :math:`w_0` with a wide and with a narrow h, and where a
     sweep by counts ends, over the steps along the two steepest directions, with all thresholds at once by sorting.
-    Where counts of whole rows miss what the two best ends promise, random steps lead to where they do not, and if they
-    fail, others begin at the end of the sweep. At last the threshold is chosen that makes the fewest errors of all
-    within the bounds.
+    The two best of these ends are finished on all rows: where the counted rows are worse than the smooth ones, random
+    steps from there look for better numbers. If they find none that are nearly as good within the bounds, other random
+    steps begin at the end of the sweep. At last the threshold is chosen that makes the fewest errors of all within the
+    bounds.
 
     With ``exact=True`` random steps go on from all three, each counted with all thresholds. For few numbers, such as
     those of a head, this finds the fewest errors that there are on the training rows, up to single ones. New rows gain

@@ -26,10 +26,10 @@ class StochasticSolver(IterativeSolver):
     Parameters
     ----------
     max_epochs : int, default=20
-        An epoch has as many steps as mini-batches make up the data.
+        Number of epochs. An epoch has as many steps as mini-batches make up the data.
     batch_size : int, default=8
-        Rows of a mini-batch, about, which gives both the objective and the constraints (methods that draw these apart
-        say so, see `SeparateBatches`). If there are no more rows than that, every step takes them as they are.
+        Approximate number of rows of a mini-batch, which gives both the objective and the constraints (methods that
+        draw these apart say so, see `SeparateBatches`). If there are no more rows than that, every step takes all rows.
     balance : float, default=1.0
         Part of a mini-batch, in [0, 1], that the groups have in equal numbers; in the rest they have their own shares.
         Weights correct for this in the objective.
@@ -37,8 +37,8 @@ class StochasticSolver(IterativeSolver):
         "best" returns the recorded iterate of least objective among those whose exact metrics are at most ``kappa``
         plus their granularity, and the method's own output where there is none.
     smoothing : float, default=0.0
-        Weight of a Moreau envelope: above 0 the objective has half of it times :math:`\|x - z\|^2` besides, which keeps
-        the iterate x near a centre z. What is recorded is without it.
+        Weight :math:`\mu` of a Moreau envelope: the term :math:`\frac{\mu}{2} \|x - z\|^2` is added to the objective,
+        which keeps the iterate x near a centre z. The recorded objective is without this term.
     averaging : float, default=0.5
         Share of the way to x by which the centre follows in every step, in [0, 1].
     """
@@ -97,8 +97,9 @@ class SeparateBatches(StochasticSolver):
     batch_size : int, default=8
         Rows of a mini-batch :math:`\xi` of the objective.
     constraint_batch_size : int or None, default=None
-        Rows of a mini-batch :math:`\zeta` of the constraints, about, shared among the groups as ``balance`` says.
-        None: ``batch_size`` rows of *every* group. If there are no more rows than that, all of them as they are.
+        Approximate number of rows of a mini-batch :math:`\zeta` of the constraints, which the groups share as
+        ``balance`` says. None takes ``batch_size`` rows of *every* group. If there are no more rows than that, every
+        step takes all rows.
     balance : float, default=1.0
         Part of a mini-batch of the constraints, in [0, 1], that the groups have in equal numbers; in the rest they have
         their own shares.

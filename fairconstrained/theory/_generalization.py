@@ -26,13 +26,14 @@ class GeneralizationBound:
     Attributes
     ----------
     discretization : float
-        ``1 / |I|``: between the levels on which the constraint was imposed.
+        ``1 / |I|``, because the constraint was imposed at finitely many levels; 0 without ``n_levels``.
     surrogate : float
-        ``(gamma + n_near / n) / (beta - alpha)``: what the surrogate misjudges.
+        ``(gamma + n_near / n) / (beta - alpha)``, because the surrogate differs from the indicator; 0 without
+        ``n_near``.
     estimation : float
-        ``E(n) / (beta - alpha)``: what the training data do not say about new data.
+        ``E(n) / (beta - alpha)``, because the training data are a sample.
     group : object
-        Label of that group; its position if sizes came without labels.
+        Label of the group in which the sum is largest; its position if sizes came without labels.
     """
 
     discretization: float
@@ -92,8 +93,9 @@ def generalization_bound(
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Interval of ranks, as in :func:`~fairconstrained.metrics.partial_statistical_parity_gap`.
     n_near : sequence of int of length n_groups, or dict or Series from group to int, default=None
-        :math:`n_g^\gamma`, rows of the group so near to a threshold that the surrogate is not yet at 1: what
-        :func:`rows_near_thresholds` counts. Goes with ``margin``. None: no surrogate was involved.
+        :math:`n_g^\gamma`, the number of rows of the group so near to a threshold that the surrogate is at most
+        :math:`1 - \gamma`, from :func:`rows_near_thresholds`. It needs ``margin``. None means that no surrogate was
+        involved.
     margin : float, default=0.0
         :math:`\gamma`, in (0, 1) if ``n_near`` is given.
 
@@ -235,9 +237,9 @@ class ObjectiveBound:
     Attributes
     ----------
     complexity : float
-        :math:`R_{n_0}`: how many losses the class of models can fit.
+        :math:`R_{n_0}`, the Rademacher complexity of the losses of the class of models.
     estimation : float
-        The deviation of a mean over the rows.
+        The deviation of a mean over the rows from its expectation.
     """
 
     complexity: float
@@ -257,15 +259,15 @@ class ObjectiveBound:
 def objective_bound(
     n_samples: int, *, rademacher: float, n_groups: int, n_levels: int | None = None, delta: float = 0.05
 ) -> ObjectiveBound:
-    r"""By how much the loss on new data may exceed that of the best model under a tighter bound (Theorem F.2).
+    r"""Bound the excess of the loss on new data over that of the best model under a tighter bound (Theorem F.2).
 
     With probability at least :math:`1 - \delta`, the model :math:`\hat w` that is optimal on the training data with
     ``kappa`` has, in the population,
 
     .. math:: f_0(\hat w) - f_0(w^*) \le R_{n_0} + \sqrt{\frac{2 \log(4 |\hat I| |G| / \delta)}{n_0}},
 
-    where :math:`w^*` is the best model whose gap in the population is at most ``kappa`` minus what
-    :func:`generalization_bound` says.
+    where :math:`w^*` is the best model whose gap in the population is at most ``kappa`` minus the total of
+    :func:`generalization_bound`.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def idca_parameters(
     Parameters
     ----------
     epsilon : float
-        Positive: of the nearly :math:`\epsilon`-KKT point (Definition 6.2).
+        :math:`\epsilon` of the nearly :math:`\epsilon`-KKT point (Definition 6.2), positive.
     lipschitz : float
         M, a Lipschitz constant of the convex parts of objective and constraints (Assumption 6.3 D).
     strong_convexity : float
@@ -56,7 +56,7 @@ def idca_parameters(
         :math:`\nu`: from every feasible point there is one at which all linearised constraints are at most
         :math:`-\nu` (Assumption 6.3 B).
     objective_gap : float
-        :math:`f_0(w^{(0)}) - f_{lb}`, by how much the start is above the least objective, at least 0.
+        :math:`f_0(w^{(0)}) - f_{lb}`, the objective at the start less a lower bound on it, at least 0.
 
     Returns
     -------

@@ -143,7 +143,8 @@ def switching_iterations(
     Parameters
     ----------
     precision : float
-        :math:`\hat\epsilon`, positive: objective and constraints of the subproblem to :math:`\hat\epsilon^2`.
+        :math:`\hat\epsilon`, positive: the objective of the subproblem is solved to :math:`\hat\epsilon^2`, and its
+        constraints are kept up to :math:`\hat\epsilon^2`.
     lipschitz, diameter, weak_convexity, proximity : float
         See :func:`ipc_parameters`.
 
@@ -182,14 +183,14 @@ def switching_iterations(
 
 @dataclass(frozen=True)
 class OnlineBound:
-    """How precisely the online oracle solves a subproblem of IPC, with a probability of at least 1 - delta.
+    r"""Precision with which the online oracle solves a subproblem of IPC, with a probability of at least 1 - delta.
 
     Attributes
     ----------
     objective : float
-        :math:`B_1`, on the objective's excess.
+        :math:`B_1`, a bound on the excess of the objective over its least value.
     constraints : float
-        :math:`B_2`, on the constraints.
+        :math:`B_2`, a bound on the largest constraint.
     """
 
     objective: float
@@ -197,7 +198,7 @@ class OnlineBound:
 
     @property
     def limited_by(self) -> str:
-        """Which of the two is larger, "objective" or "constraints"."""
+        """The name of the larger bound, "objective" or "constraints"."""
         return "objective" if self.objective > self.constraints else "constraints"
 
 
@@ -240,7 +241,7 @@ def online_bound(
     diameter, proximity, slater : float
         D, :math:`\hat\rho` and :math:`\sigma_\epsilon`, see :func:`ipc_parameters`.
     n_constraints : int, default=1
-        m.
+        m, at least 1.
     delta : float, default=0.05
         Probability with which the bounds may fail, in (0, 1).
 

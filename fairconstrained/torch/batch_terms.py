@@ -98,7 +98,7 @@ class BatchObjective(_OnBatches):
         scores, y, sample_weight
             Arguments of `BatchConstraint`.
         groups : Tensor or array-like of shape (n_rows,), optional
-            Needed by objectives that depend on them only.
+            Groups of the rows; only objectives that depend on them need them.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class BatchConstraint(_OnBatches):
         """Bring the surrogate close to the metric at the present scores of all training rows.
 
         The surrogate then has the value of the exact metric at these scores, and slopes from the rows near the
-        threshold. Call it once in an epoch or so, without it ``kappa`` bounds a wide surrogate. `StatisticalParity`
+        threshold. Call it about once in an epoch; without it ``kappa`` bounds a wide surrogate. `StatisticalParity`
         gets further components where it is violated. Under distributed training, every process passes all rows.
 
         Parameters
@@ -332,12 +332,12 @@ def bind(
     y : Tensor or array-like of shape (n_samples,)
         Labels of the training rows: 0 and 1, booleans, or -1 and 1; other numbers are targets of a regression.
     groups : Tensor or array-like of shape (n_samples,)
-        Integers.
+        Group of every training row, an integer.
     sample_weight : Tensor or array-like of shape (n_samples,), optional
         Non-negative weights of the training rows, which count in `BatchConstraint.refine` and in the check of sizes.
     distributed : bool or None, default=None
-        Whether the rows of all processes count; None: if there are several. False for an evaluation that only one of
-        them makes.
+        Whether the rows of all processes make up a mini-batch; None means that they do if there are several processes.
+        Set it to False for an evaluation that only one of them makes.
 
     Returns
     -------
@@ -348,7 +348,8 @@ def bind(
     ValueError
         If a parameter is out of range, or a compared cell has too few rows for ``kappa``.
     IncompatibleProblem
-        If the term cannot be evaluated on mini-batches: `GroupAUC` on an interval, `QuadraticAUCGap`, `PairwiseAUC`,
+        If the term cannot be evaluated on mini-batches: `GroupAUC` on an interval, `EqualOpportunity` and
+        `EqualizedOdds` with ``ranks="group"``, `PairwiseParity`, `QuadraticAUCGap`, `PairwiseAUC` and
         `CorrelationPenalty`.
     """
     coder = RowCoder(y, groups, sample_weight)

@@ -50,19 +50,22 @@ class Multipliers:
         stands their minimum.
     "switching"
         f where :math:`\max_j c_j \le \epsilon`, and w times this maximum elsewhere; there are no multipliers. Options:
-        ``tolerance=1e-4``, the :math:`\epsilon`; ``decay=1.0``, its factor in every step; ``weight=1.0``, the w.
+        ``tolerance=1e-4``, the :math:`\epsilon` of the first step; ``decay=1.0``, the factor in (0, 1] by which it
+        shrinks in every step; ``weight=1.0``, the w.
     "nupi"
         :math:`f + \lambda^\top c`, and then :math:`\xi \leftarrow \xi + (1 - \nu)(c - \xi)` and
         :math:`\lambda \leftarrow \mathrm{clip}(\lambda + \kappa_I c + \kappa_P (1 - \nu)(c - \xi), 0, M)`, with
-        the former :math:`\xi` on the right. Options: ``integral_gain=0.01``, ``proportional_gain=1.0``,
-        ``memory=0.01``, the :math:`\nu`; ``max_multiplier=100.0``.
+        the former :math:`\xi` on the right. Options: ``integral_gain=0.01``, the :math:`\kappa_I`;
+        ``proportional_gain=1.0``, the :math:`\kappa_P`; ``memory=0.01``, the :math:`\nu` in [0, 1];
+        ``max_multiplier=100.0``, the M.
 
-    With a penalty, and on the same rows, the values times their gradient are a penalty on the variance over
-    mini-batches as well; larger mini-batches or a smaller ``penalty`` reduce it.
+    Values and gradients come from the same rows. Therefore a penalty also acts on the variance of the values over
+    mini-batches, and not only on their mean; larger mini-batches or a smaller ``penalty`` reduce this effect.
 
     Parameters
     ----------
     mode : {"augmented_lagrangian", "ssl_alm", "switching", "nupi"}, default="augmented_lagrangian"
+        Rule by which the loss and the constraints are combined, and by which the multipliers move.
     parameters : iterable of Tensor, optional
         Parameters of the network, for the centre of "ssl_alm" and for no other mode.
     **options
@@ -71,7 +74,8 @@ class Multipliers:
     Raises
     ------
     ValueError
-        For an unknown mode or option, a number out of range, and if "ssl_alm" has no parameters.
+        For an unknown mode or option or a number out of range, if "ssl_alm" has no parameters that require a gradient,
+        and if another mode is given some.
 
     References
     ----------
@@ -120,8 +124,8 @@ class Multipliers:
         Raises
         ------
         ValueError
-            If there are other constraints than before, or fewer components, or values that are not finite, from which
-            multipliers would not recover.
+            If there is no constraint, if there are other constraints than before or fewer components, or if values are
+            not finite, from which multipliers would not recover.
         """
         if not constraints:
             raise ValueError("lagrangian takes at least one constraint; without any, follow the loss itself.")

@@ -27,18 +27,21 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     Parameters
     ----------
     groups : Tensor or array-like of shape (n_samples,)
-        The group of every row.
+        The group of every row, a whole number.
     y : Tensor or array-like of shape (n_samples,), optional
-        Labels, for constraints that compare the rows of a label. Strata are then the rows of each group and label.
+        Labels, whole numbers, for constraints that compare the rows of a label. Strata are then the rows of each group
+        and label.
     batch_size : int
-        Rows of a mini-batch, about; under distributed training, of one process.
+        Approximate number of rows of a mini-batch, at least 1; under distributed training, of the part of one process.
     min_rows : int, default=1
-        Least number of rows of every stratum in a mini-batch.
+        Least number of rows of every stratum in a mini-batch, at least 1; under distributed training, in the parts of
+        all processes together.
     seed : int, default=0
-        Seed of the order of the rows; the epoch changes it too.
+        Seed of the order of the rows, which also depends on the epoch.
     rank, num_replicas : int, optional
-        Number of this process and of all, as in `torch.utils.data.DistributedSampler`: each gets its part of the same
-        mini-batch. None are those of ``torch.distributed``.
+        Number of this process, from 0 on, and the number of all processes, as in
+        `torch.utils.data.DistributedSampler`: each process gets its part of the same mini-batch. By default they are
+        those of ``torch.distributed``.
 
     Attributes
     ----------
@@ -50,7 +53,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     Raises
     ------
     ValueError
-        If there are no rows, lengths differ, labels are no whole numbers, or a number is out of range.
+        If there are no rows, lengths differ, groups or labels have fractions, or a number is out of range.
 
     Examples
     --------

@@ -105,6 +105,13 @@ def test_small_groups_are_an_error_unless_said_otherwise(model, name, metric, sa
     assert vars(broken) == vars(clone(model))
 
 
+def test_a_merged_group_that_is_still_too_small_is_not_to_be_merged_again():
+    few = draw({"a": 200, "c": 3})
+    model = PartialParityClassifier(kappa=KAPPA, small_groups="merge")
+    with pytest.raises(ValueError, match=r"\(small groups\)': 3.*Set small_groups='ignore', or merge groups yourself"):
+        model.fit(few.X, few.y, sensitive_features=few.groups)
+
+
 @pytest.mark.slow
 @each_model
 def test_merged_groups_are_one_group(model, name, metric, sample):

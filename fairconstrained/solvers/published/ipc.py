@@ -71,6 +71,7 @@ class IPC(IterativeSolver):
         as in the paper's experiments. With far fewer, :math:`x_t` may never change with "switching": the first steps
         are long, :math:`1 / (\hat\rho - \rho)` times the gradient, and leave the feasible set.
     oracle : {"switching", "online", "augmented_lagrangian", "level_set"}, default="switching"
+        Method that solves the subproblems, see above.
     online_V, online_alpha : default=1.0 and "auto"
         V and :math:`\alpha` of "online", see `fairconstrained.solvers.OnlineSubgradient`; "theory" takes the values of
         Algorithm 3, :math:`\sqrt K` and K.
@@ -78,7 +79,7 @@ class IPC(IterativeSolver):
         Iterate :math:`x_t` that is the result. "random" draws R from 0, ..., T - 1 before the first step and ends with
         :math:`x_R`, so that it takes R subproblems only.
     precision : float, default=1e-2
-        :math:`\hat\epsilon`.
+        :math:`\hat\epsilon`; subproblems are solved to :math:`\hat\epsilon^2`.
     proximity : float or "auto", default="auto"
         :math:`\hat\rho`. "auto" is twice an estimate of :math:`\rho`, the largest negative curvature of the objective
         and the constraints at the start and at two random points; see `weak_convexity`.
@@ -96,6 +97,8 @@ class IPC(IterativeSolver):
     ValueError
         From `solve`, for a ``batch_size`` with another oracle than "online", for a ``stationarity_tol`` with a random
         output, or if not ``weak_convexity`` < ``proximity``.
+    IncompatibleProblem
+        From `solve`, if ``batch_size`` is given and a term has no view of mini-batches.
 
     Notes
     -----

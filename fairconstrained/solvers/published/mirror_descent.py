@@ -57,7 +57,7 @@ class StochasticMirrorDescent(IterativeSolver):
     radius : float, default=100.0
         Radius of the ball in which the parameters, a and b are kept.
     max_multiplier : float, default=10.0
-        :math:`\Lambda`.
+        :math:`\Lambda`, the largest sum of the multipliers.
 
     References
     ----------

@@ -33,7 +33,8 @@ class MultiplierModel(StochasticSolver):
     difference of their mean features. So constraints on similar rows have similar multipliers. For pairs of rows, as in
     a ranker, the features are differences. Both players take Adam's steps on the same mini-batch.
 
-    ``kappa`` is kept only approximately, as in the publication, if at all; the exact gap is reported.
+    ``kappa`` is kept only approximately, as in the publication, if at all; the exact gap is reported. The method takes
+    models with a single score for every row.
 
     Parameters
     ----------

@@ -41,13 +41,13 @@ class NuPI(SeparateBatches):
     learning_rate : float, default=0.001
         Learning rate of Adam.
     integral_gain : float, default=0.01
-        :math:`\kappa_I`.
+        Factor :math:`\kappa_I` of the violations.
     proportional_gain : float, default=1.0
-        :math:`\kappa_P`.
+        Factor :math:`\kappa_P` of the change of the averaged violations.
     memory : float, default=0.01
         :math:`\nu`, in [0, 1]: the share of the past violations in the average.
     max_multiplier : float, default=100.0
-        :math:`M`.
+        Largest multiplier :math:`M`.
 
     References
     ----------

@@ -58,6 +58,12 @@ class OnlineSubgradient(IterativeSolver):
     batch_size : int or None, default=None
         Rows of a mini-batch; None is all rows.
     precision : float, default=1e-2
+        Square root of the largest value of a constraint that counts as kept.
+
+    Raises
+    ------
+    IncompatibleProblem
+        From `solve`, if ``batch_size`` is given and a term has no view of mini-batches.
 
     References
     ----------

@@ -38,7 +38,7 @@ class PenalizedSubgradient(IterativeSolver):
         with the least penalised objective is the result. The paper's are 5e-4, 1e-3, 2e-3 and 5e-3, of which it takes
         the most accurate one on held-out data; constant steps need features on similar scales.
     max_iter : int, default=2000
-        Iterations for every step, one full-batch evaluation each (the paper: 10000 and more, for its smaller steps).
+        Iterations of every run, one full-batch evaluation each (the paper: 10000 and more, for its smaller steps).
 
     References
     ----------

@@ -54,7 +54,8 @@ class PLADA(StochasticSolver):
         :math:`\tau`; 0.01 with networks. Convergence is proved below :math:`1 / (3 \rho)`, which is 0.067 for the
         default :math:`\rho = 5`: the published 0.1 is above the paper's own bound (Lemma 4).
     alpha, beta : float, default=10.0 and 0.1
-        Parameters of the Lagrangian, :math:`\alpha > 0` and :math:`0 < \beta < 1`; networks take :math:`\beta = 0.5`.
+        Parameters of the Lagrangian, :math:`\alpha > 0` (the paper asks for :math:`\alpha > 1`) and
+        :math:`0 < \beta < 1`; networks take :math:`\beta = 0.5`.
     gamma : float, default=0.1
         :math:`\gamma_0`, in [0, 1].
     delta : float, default=100.0

@@ -110,10 +110,10 @@ class IPPSSG(InexactProximalPoint):
     Parameters
     ----------
     learning_rate : float, default=0.5
-        Largest :math:`\gamma_k`; then :math:`2 / (\hat\rho (k + 2))` with :math:`\hat\rho` for its difference to the
-        modulus of weak convexity.
+        Largest :math:`\gamma_k`; otherwise :math:`\gamma_k = 2 / (\hat\rho (k + 2))`, where :math:`\hat\rho` stands
+        for its difference to the modulus of weak convexity.
     tolerance : float, default=1e-4
-        :math:`\hat\epsilon^2`.
+        :math:`\hat\epsilon^2`, the value up to which a constraint counts as kept.
 
     References
     ----------
@@ -148,17 +148,18 @@ class IPPConEx(InexactProximalPoint):
 
     with :math:`\theta_k = (k + t_0 + 1) / (k + t_0 + 2)`, :math:`\eta_k = \hat\rho (k + t_0 + 1) / 2` and
     :math:`\tau_k = \tau / (k + 1)`, where :math:`\hat\rho` stands for its difference to the modulus of weak convexity
-    and :math:`t_0` is such that the first step length is ``learning_rate``. The solution is the mean of the iterates,
-    the k-th with the weight :math:`k + t_0 + 2`.
+    and :math:`t_0 \ge 0` is such that the first step length is ``learning_rate``. The solution is the mean of the
+    iterates, the k-th with the weight :math:`k + t_0 + 2`.
 
     ``kappa`` bounds the surrogate in the limit, as in the paper; the exact gap is reported.
 
     Parameters
     ----------
     learning_rate : float, default=0.1
-        :math:`1 / \eta_0`.
+        Length :math:`1 / \eta_0` of the first step. A value above :math:`2 / \hat\rho` has the effect of
+        :math:`2 / \hat\rho`, as :math:`t_0` is not negative.
     tau : float, default=20.0
-        :math:`\tau`.
+        :math:`\tau`; the larger it is, the shorter are the steps of the multiplier.
 
     References
     ----------

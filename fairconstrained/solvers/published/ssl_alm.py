@@ -23,13 +23,13 @@ class StochasticALM(SeparateBatches):
     Parameters
     ----------
     learning_rate : float, default=0.01
-        :math:`\tau` of `SSLALM`.
+        Step length of the parameters and slacks, :math:`\tau` of `SSLALM`.
     dual_rate : float, default=0.05
-        :math:`\eta`.
+        Step length of the multipliers, :math:`\eta` there.
     penalty : float, default=1.0
-        :math:`\rho`.
+        Penalty :math:`\rho` of the augmented Lagrangian.
     max_multiplier : float, default=10.0
-        :math:`M_y`.
+        :math:`M_y`: all multipliers become zero where their norm is not below it.
 
     References
     ----------
@@ -68,9 +68,9 @@ class SSLALM(StochasticALM):
     Parameters
     ----------
     smoothing : float, default=2.0
-        :math:`\mu`.
+        Weight :math:`\mu` of the Moreau envelope.
     averaging : float, default=0.5
-        :math:`\beta`.
+        Share :math:`\beta` of the way to x by which the centre z follows, in [0, 1].
 
     References
     ----------

@@ -46,17 +46,20 @@ class StochasticGhost(StochasticSolver):
     batch_size : int, default=8
         Number of rows that an epoch counts for one step. It has no effect on the steps themselves.
     learning_rate : float, default=0.05
-        :math:`\alpha_0`.
+        Step length :math:`\alpha_0` of the first step.
     decay : float, default=0.05
-        :math:`\hat\alpha`.
+        :math:`\hat\alpha`, by which the step length decreases.
     p0 : float, default=0.4
         Parameter of the geometric distribution of N, in (0, 1).
     tau : float, default=1.0
+        Weight :math:`\tau` of the quadratic term of the subproblem.
     beta : float, default=10.0
+        Largest absolute value :math:`\beta` of an entry of d.
     rho : float, default=0.8
-        Parameter of :math:`\kappa`, see `ghost_direction`.
+        Largest entry of d in the definition of :math:`\kappa`, at most ``beta``; see `ghost_direction`.
     share : float, default=0.5
-        :math:`\lambda` of :math:`\kappa`, in (0, 1).
+        :math:`\lambda` in the definition of :math:`\kappa`, in (0, 1): the larger it is, the more of the violation a
+        step is to undo.
 
     Raises
     ------

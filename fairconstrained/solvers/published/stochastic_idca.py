@@ -59,7 +59,7 @@ class StochasticIDCA(IterativeSolver):
     max_inner : int, default=500
         Mini-batches of every subproblem (K).
     batch_size : int, default=64
-        Rows of a mini-batch, about; every group has one at least.
+        Approximate number of rows of a mini-batch; every group has at least one.
     step : float, default=1.0
         Multiplies the length of all steps; the theory has 1.
     warm_queues : bool, default=True

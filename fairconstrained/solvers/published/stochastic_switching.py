@@ -33,9 +33,9 @@ class StochasticSwitching(SeparateBatches):
     Parameters
     ----------
     learning_rate : float, default=0.5
-        :math:`\eta^f`.
+        Step length :math:`\eta^f` on the objective.
     constraint_rate : float, default=0.05
-        :math:`\eta^c`.
+        Step length :math:`\eta^c` on a constraint.
     tolerance : float, default=1e-4
         :math:`\epsilon_k` at the beginning of every epoch.
     constant_steps : int, default=500
@@ -46,7 +46,8 @@ class StochasticSwitching(SeparateBatches):
         Steps whose iterates are not returned (:math:`k_0`).
     output : {"random", "last"}, default="random"
         "random" is an iterate drawn with probabilities in proportion to the length of the step that followed it, as
-        published. With ``select="best"`` it stands back behind the best feasible iterate that was recorded.
+        published. With ``select="best"`` the best feasible iterate that was recorded is the result instead, if there is
+        one.
 
     References
     ----------

@@ -112,11 +112,12 @@ class SwitchingSubgradient(IterativeSolver):
     max_iter : int, default=10000
         Iterations, one full-batch evaluation each.
     eps : float, default=1e-3
-        Tolerance of the static schedule; the c of the diminishing one.
+        Tolerance of the static schedule, and the first tolerance of the diminishing one.
     schedule : {"static", "diminishing"}, default="static"
         ``eps_t = eps``, or ``eps_t = eps / (t + 1)``.
     learning_rate : float or None, default=None
-        Factor of the objective's gradient in its step. None: the step is as long as for a constraint of ``eps_t``.
+        Factor of the objective's gradient in its step. None makes the step ``eps_t / |g|^2`` times the gradient g, as
+        for a constraint with the value ``eps_t``.
 
     References
     ----------
@@ -157,10 +158,10 @@ class SSG(SwitchingSubgradient):
 
     Parameters
     ----------
-    learning_rate : float, default=0.5
-        :math:`\nu`.
+    learning_rate : float or None, default=0.5
+        Step length :math:`\nu` on the objective. None is that of `SwitchingSubgradient`.
     eps : float, default=1e-4
-        :math:`\epsilon`.
+        Tolerance :math:`\epsilon_t` of the static schedule, and the first one of the diminishing schedule.
 
     References
     ----------
