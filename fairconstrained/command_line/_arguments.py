@@ -77,8 +77,7 @@ def _command(commands: argparse._SubParsersAction, name: str, summary: str) -> a
     measured.add_argument("--level", type=float, default=0.95, help="level of the intervals (%(default)s)")
     measured.add_argument(
         "--resamples", type=int,
-        help="resamples behind the intervals; 0 for no intervals, which is what metrics does by default; by default "
-        "report takes 20 / (1 - level)",
+        help="resamples behind the intervals, 0 for no intervals; by default 20 / (1 - level) in report, 0 in metrics",
     )  # fmt: skip
     measured.add_argument("--seed", type=int, default=0, help="seed of the resamples (%(default)s)")
     certificate = parser.add_argument_group("certificate: a bound for the population, from rows that no fit has seen")
