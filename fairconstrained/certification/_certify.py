@@ -73,8 +73,8 @@ def certify(
     that a metric compares) are fixed beforehand, bounds on gaps between groups hold all the same, as they hold given
     these numbers. Metrics in which rows of several groups are averaged need the groups to be drawn with their shares of
     the population: `inaccuracy`, `minority_share`, "intersectional" rates, losses with ``reference="overall"``,
-    `positive_equality_gap`, `negative_equality_gap`, `bpsn_bnsp_gap`, groups that overlap, and AUC gaps of a
-    ``protected`` group to all others.
+    `group_rates` with ``rule="to_overall"``, `positive_equality_gap`, `negative_equality_gap`, `bpsn_bnsp_gap`, groups
+    that overlap, and AUC gaps of a ``protected`` group to all others.
 
     For more than two classes, the largest gap of a class against all others is measured and bounded: all classes of the
     model count, also those that no row has. Log losses and errors are those of all classes.
