@@ -84,7 +84,18 @@ def _positive(value: float, name: str) -> None:
 
 @dataclass(frozen=True)
 class L2Ball(Domain):
-    """``{x : |x|_2 <= radius}``."""
+    """``{x : |x|_2 <= radius}``.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+
+    Raises
+    ------
+    ValueError
+        If ``radius`` is not positive.
+    """
 
     radius: float
 
@@ -129,7 +140,18 @@ class _Ellipsoid(Domain):
 
 @dataclass(frozen=True)
 class Box(Domain):
-    """``{x : lower <= x <= upper}``, entry by entry."""
+    """``{x : lower <= x <= upper}``, entry by entry.
+
+    Parameters
+    ----------
+    lower, upper : float or ndarray of shape (n,)
+        Bounds of every entry; infinite where there is none. A number is the bound of all entries.
+
+    Raises
+    ------
+    ValueError
+        If an entry of ``lower`` is larger than that of ``upper``.
+    """
 
     lower: float | np.ndarray
     upper: float | np.ndarray
@@ -170,7 +192,18 @@ class NonNegative(Domain):
 
 @dataclass(frozen=True)
 class Simplex(Domain):
-    """``{x : x >= 0, sum(x) = total}``."""
+    """``{x : x >= 0, sum(x) = total}``.
+
+    Parameters
+    ----------
+    total : float, default=1.0
+        Positive.
+
+    Raises
+    ------
+    ValueError
+        If ``total`` is not positive.
+    """
 
     total: float = 1.0
 
@@ -239,7 +272,18 @@ def _within_sum(x: np.ndarray, weights: np.ndarray, radius: float) -> np.ndarray
 
 @dataclass(frozen=True)
 class L1Ball(Domain):
-    """``{x : |x|_1 <= radius}``."""
+    """``{x : |x|_1 <= radius}``.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+
+    Raises
+    ------
+    ValueError
+        If ``radius`` is not positive.
+    """
 
     radius: float
 

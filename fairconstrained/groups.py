@@ -60,7 +60,7 @@ class GroupEncoder:
             raise ValueError(
                 "sensitive_features is a sparse matrix, which says which groups a row belongs to, and groups must not "
                 "overlap here. Pass one column with the group of every row; only RateParityClassifier, "
-                "LossParityClassifier, rate_gap and loss_parity_gap take groups that overlap."
+                "LossParityClassifier, rate_gap, loss_parity_gap and group_rates take groups that overlap."
             )
         self.labels: tuple[Hashable, ...]
         if table.shape[1] == 1:
@@ -353,7 +353,7 @@ def threshold_groups(
     Raises
     ------
     ValueError
-        If a column is missing or not a number, a level is out of range, or no group is large enough.
+        If a column is missing, holds NaN or is not a number, a level is out of range, or no group is large enough.
 
     References
     ----------

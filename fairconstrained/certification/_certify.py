@@ -73,8 +73,8 @@ def certify(
     that a metric compares) are fixed beforehand, bounds on gaps between groups hold all the same, as they hold given
     these numbers. Metrics in which rows of several groups are averaged need the groups to be drawn with their shares of
     the population: `inaccuracy`, `minority_share`, "intersectional" rates, losses with ``reference="overall"``,
-    `positive_equality_gap`, `negative_equality_gap`, `bpsn_bnsp_gap`, groups that overlap, and AUC gaps of a
-    ``protected`` group to all others.
+    `group_rates` with ``rule="to_overall"``, `positive_equality_gap`, `negative_equality_gap`, `bpsn_bnsp_gap`, groups
+    that overlap, and AUC gaps of a ``protected`` group to all others.
 
     For more than two classes, the largest gap of a class against all others is measured and bounded: all classes of the
     model count, also those that no row has. Log losses and errors are those of all classes.
@@ -87,13 +87,17 @@ def certify(
                      ``agg_labels="sum"``, which are sums over labels; inter- and intra-group AUC gaps, which are
                      differences of independent AUCs.
     "unconditional"  Exact bounds on the difference of two rates, whatever the rates are. Independence, equal
-                     opportunity, separation, and `rate_gap` of indicators, between groups that do not overlap.
-    "binomial"       Exact intervals of Clopper and Pearson for every rate. All these metrics, sufficiency, inaccuracy,
-                     `parity_pair` and `minority_share` of indicators, partial gaps at a threshold (but with
-                     ``ranks="group"``, for which there is the bootstrap), and gaps that are the largest over all
-                     thresholds (statistical parity, whole or partial).
+                     opportunity, separation, other differences of rates of decisions (`predictive_equality_gap`,
+                     `error_rate_parity_gap`, `predictive_parity_gap`, `conditional_parity_gap`, `group_rates`), and
+                     `rate_gap` of indicators, between groups that do not overlap.
+    "binomial"       Exact intervals of Clopper and Pearson for every rate. All these metrics, ratios of rates, the
+                     other rules of `group_rates`, sufficiency, inaccuracy, `parity_pair` and `minority_share` of
+                     indicators, partial gaps at a threshold (but with ``ranks="group"``, for which there is the
+                     bootstrap), and gaps that are the largest over all thresholds (statistical parity, whole or
+                     partial).
     "ustatistic"     Chernoff's bound for U-statistics of two samples. AUC gaps.
-    "bernstein"      Empirical Bernstein bounds. `rate_gap` and `parity_pair` of sigmoids; losses with ``loss_bound``.
+    "bernstein"      Empirical Bernstein bounds. `rate_gap`, `group_rates` and `parity_pair` of sigmoids; losses with
+                     ``loss_bound``.
     "dkw"            Bands around distribution functions. `wasserstein_gap`, `partial_group_auc_gap`; also statistical
                      parity and AUC gaps, less tight.
     "bootstrap"      Quantiles of resamples (BCa). Every metric, also functions of your own. Right only in the limit of
@@ -109,8 +113,8 @@ def certify(
     y : array-like of shape (n_samples,)
         Labels or targets; it and the groups may be Dask collections too.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined. `rate_gap` and `loss_parity_gap` also take a table of booleans
-        that says which groups a row belongs to. May be None for `inaccuracy` and `subset_auc_gap`.
+        Group of every row; several columns are combined. `rate_gap`, `loss_parity_gap` and `group_rates` also take a
+        table of booleans that says which groups a row belongs to. May be None for `inaccuracy` and `subset_auc_gap`.
     metric : str or callable
         A name or symbol of a metric, see `fairconstrained.metrics.metric_names` ("demographic_parity"), the function
         itself, or any ``metric(y_true, y_pred or y_score, *, sensitive_features, ...)`` of your own.
@@ -143,12 +147,14 @@ def certify(
     Raises
     ------
     ValueError
-        If ``delta`` is not in (0, 1), lengths differ, there is a single group, a cell that the metric compares is
-        empty (the message prints the counts), the metric is unknown or has no such method, it compares labels and
-        the model is a regressor, ``metric_params`` holds weights, a loss lies outside ``loss_bound``, or the model was
-        fitted on the rows.
+        If ``delta`` is not in (0, 1), ``kappa`` is negative, lengths differ, there is a single group, a cell that the
+        metric compares is empty (the message prints the counts), the metric is unknown or has no such method, it
+        compares labels and the model is a regressor, ``metric_params`` holds weights, a loss lies outside
+        ``loss_bound``, or the model was fitted on the rows.
     TypeError
-        If the model has no response that the metric could be computed from.
+        If the model is no estimator, or has no response that the metric could be computed from.
+    NotFittedError
+        If the model is not fitted.
 
     Notes
     -----

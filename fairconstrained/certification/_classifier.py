@@ -192,6 +192,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
         ValueError
             For invalid parameters, for what the estimator raises, and where a cell that the metric compares has no rows
             among those set aside (the message prints the counts).
+        TypeError
+            If ``estimator`` is a class and no instance, or has no response that the metric could be computed from.
 
         Warns
         -----

@@ -280,6 +280,7 @@ def gap_interval(
     n_resamples : int, default=1000
         Number of resamples, at least ``20 / (1 - level)``.
     random_state : int, RandomState instance or None, default=None
+        Seed of the resamples.
     metric_params : dict, default=None
         Further arguments of the metric.
     n_jobs : int, default=None
@@ -288,12 +289,13 @@ def gap_interval(
     Returns
     -------
     low, high : float
+        Lower and upper end, in units of the metric.
 
     Raises
     ------
     ValueError
-        For an unknown name, a level outside (0, 1), too few resamples, lengths that differ, and for what the metric
-        raises.
+        For an unknown name, a level outside (0, 1), too few resamples, lengths that differ, more than a tenth of the
+        resamples with an empty cell, and for what the metric raises.
 
     References
     ----------

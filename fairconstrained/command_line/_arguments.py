@@ -75,7 +75,10 @@ def _command(commands: argparse._SubParsersAction, name: str, summary: str) -> a
         help="ranks of the partial gaps, as fractions from the top: 0,0.2 is the top fifth; may be repeated",
     )  # fmt: skip
     measured.add_argument("--level", type=float, default=0.95, help="level of the intervals (%(default)s)")
-    measured.add_argument("--resamples", type=int, help="resamples behind the intervals; 0 for no intervals")
+    measured.add_argument(
+        "--resamples", type=int,
+        help="resamples behind the intervals, 0 for no intervals; by default 20 / (1 - level) in report, 0 in metrics",
+    )  # fmt: skip
     measured.add_argument("--seed", type=int, default=0, help="seed of the resamples (%(default)s)")
     certificate = parser.add_argument_group("certificate: a bound for the population, from rows that no fit has seen")
     certificate.add_argument("--certify", metavar="NAME", help="name of the gap")

@@ -62,6 +62,8 @@ ValueError
     If ``sensitive`` names anything else.
 ConnectionError
     If the data are not in the cache and cannot be downloaded.
+PermissionError
+    If the cache folder cannot be written.
 """
 
 _PADDING = " '"  # ARFF may quote a value and put a blank before it

@@ -27,7 +27,7 @@ proxy_strength : float, default=1.0
     :math:`c`: how far the means of neighbouring groups lie apart in the proxy column, in standard deviations; with 0 it
     is noise.
 n_informative : int, default=2
-    :math:`k \ge 1`.
+    :math:`k \ge 1`, the number of columns that carry the label or the target.
 random_state : int, RandomState or None, default=None
     Seed; an int gives the same data at every call.
 
@@ -225,6 +225,7 @@ def make_biased_ranking(
     Parameters
     ----------
     n_queries : int, default=100
+        Number of queries.
     n_documents : int, default=10
         Number of documents of every query.
     n_grades : int, default=5

@@ -69,6 +69,7 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
         X : dask array or dataframe of shape (n_samples, n_features)
             Numbers; blocks of an array may be sparse matrices. There may be empty partitions.
         y : dask array or series, or array-like, of shape (n_samples,)
+            Labels or targets.
         sensitive_features, sample_weight, strata : dask collection or array-like, optional
             Columns as for `fit` of the estimator, in the order of the rows of X.
 
@@ -104,6 +105,13 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
         -------
         predictions : dask array of shape (n_samples,)
             Computed when it is asked for; an ndarray if X is no Dask collection.
+
+        Raises
+        ------
+        ValueError
+            If ``sensitive_features`` is no Dask collection and X is one, or has another number of partitions.
+        NotFittedError
+            If `fit` has not been called.
         """
         return self._by_partition("predict", X, sensitive_features)
 

@@ -63,6 +63,8 @@ def fit(
         For invalid data in any process; it is raised in all of them.
     ProcessLost
         If a process has ended or does not answer.
+    RuntimeError
+        If the processes are not started, that is if ``torch.distributed.init_process_group`` has not been called.
 
     Examples
     --------

@@ -3,9 +3,10 @@
 Every metric is called ``metric(y_true, y_pred or y_score, *, sensitive_features, sample_weight=None, ...)``,
 returns a float (0 is fair, smaller is better), and is listed in ``METRICS`` with an entry: the estimator response that
 it reads, its names, its sentence in a report, and what it compares, from which certificates follow. A new metric is one
-function with the ``register`` decorator. Not listed are only
-``subset_auc_gap``, as nobody but the user knows its subsets, ``pairwise_ranking_gap``, which takes queries, and
-``minority_share`` and ``parity_pair``, which are not zero where all is fair.
+function with the ``register`` decorator. Not listed are
+only ``subset_auc_gap`` and ``conditional_parity_gap``, whose subsets and strata only the user knows,
+``pairwise_ranking_gap``, which takes queries, and ``group_rates``, ``minority_share`` and ``parity_pair``, which need
+not be zero where all is fair.
 """
 
 from fairconstrained.metrics.auc import (

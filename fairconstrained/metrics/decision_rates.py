@@ -64,12 +64,17 @@ groups : DataFrame
     ``n_samples``, ``weight``, the rate, and ``gap``, that of the group to the one it differs from most, by group. Only
     if ``return_groups``.
 
-See Also
+{raises}See Also
 --------
 fairconstrained.constraints.GroupRates : The bound, ``GroupRates({rate!r}, rule={rule!r})``.
 """
 _GAP = r"\max_{{g, g'}} |{0} - {1}|"
 _RATIO = r"1 - \min_{{g, g'}} \frac{{{0}}}{{{1}}}"
+_WORSE_LABEL = r"\min_{v \in \{0, 1\}} \min_"
+_RAISES = {
+    "difference": "",
+    "ratio": 'Raises\n------\nValueError\n    If no group has a rate above 0, unless ``on_empty="nan"``.\n\n',
+}
 _SUMMARIES = {"difference": "", "ratio": ": one minus the ratio of the smaller rate to the larger"}
 _LABELS = "Labels: 0/1, -1/1, booleans, strings, ..."
 _IGNORED = "Tells which labels exist, when ``y_pred`` is constant; otherwise ignored."
@@ -133,12 +138,16 @@ def _metric(name: str, rate: str, rule: str, title: str, description: str, proba
 
     metric.__name__ = metric.__qualname__ = name
     sides = probability.format(g="g"), probability.format(g="g'")
+    formula = (_GAP if rule == "difference" else _RATIO).format(*sides)
+    if chosen.targets is not None and len(chosen.targets) > 1:
+        formula = formula.replace(r"\min_", _WORSE_LABEL)
     metric.__doc__ = _DOCUMENTATION.format(
         summary=f"{title}{_SUMMARIES[rule]}.",
-        formula=(_GAP if rule == "difference" else _RATIO).format(*sides),
+        formula=formula,
         text=description,
         or_none="" if chosen.asks_for_labels else " or None",
         labels=_LABELS if chosen.asks_for_labels else _IGNORED,
+        raises=_RAISES[rule],
         rate=rate,
         rule=rule,
     )
@@ -280,6 +289,8 @@ def conditional_parity_gap(
         Tells which labels exist, when ``y_pred`` is constant; otherwise ignored.
     strata : array-like of shape (n_samples,) or (n_samples, n_columns)
         Stratum of every row, such as a job or a department; several columns are combined.
+    pos_label : object, default=None
+        The positive label, against all others; None for the larger of two. More than two labels need it.
 
     Returns
     -------

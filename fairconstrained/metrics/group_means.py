@@ -142,7 +142,9 @@ def loss_parity_gap(
     ----------
     y_score : array-like of shape (n_samples,) or (n_samples, n_labels)
         Scores from ``decision_function``; for the log loss they are log-odds. With a column for each of more than two
-        labels, the loss is the multinomial log loss, and what compares labels does so with all of them.
+        labels, in sorted order, the loss is the multinomial log loss, and ``loss`` and ``agg_labels`` keep their
+        defaults. Both "equal_opportunity" and "equalized_odds" then compare the groups among the rows of each label,
+        and the largest gap counts.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
         Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
         groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
@@ -159,6 +161,9 @@ def loss_parity_gap(
     agg_labels : {"max", "sum"}, default="max"
         Aggregate in "equalized_odds" of the gaps of two groups among the positive and among the negative rows: the
         larger of them, or their sum as in [1]_. The other constraints ignore it.
+    pos_label : object, default=None
+        The positive label, against all others, where there is one score for each row; None for the larger of two
+        labels.
 
     Returns
     -------
@@ -260,7 +265,8 @@ def rate_gap(
     Parameters
     ----------
     y_score : array-like of shape (n_samples,)
-        Scores from ``decision_function``; positive ones are positive predictions.
+        Scores from ``decision_function``; positive ones are positive predictions. Of more than two labels, shape
+        (n_samples, n_labels): a column for every label, in sorted order.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
         Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
         groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
@@ -276,7 +282,8 @@ def rate_gap(
     Returns
     -------
     gap : float
-        0 is fair. Only the mean of "intersectional" with a hinge can be negative.
+        0 is fair. It can be negative only for "intersectional" with a hinge: with ``agg="mean"``, or where overlapping
+        groups leave out rows.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``, ``rate`` (``rate_positive`` and ``rate_negative`` where
         labels are told apart), and ``gap``, to the group it differs from most or to all rows. Only if

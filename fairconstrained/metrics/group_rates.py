@@ -301,7 +301,7 @@ def group_rates(
     on_empty: OnEmpty = "raise",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
-    r"""Number that a rule makes of the rates of groups: what `fairconstrained.constraints.GroupRates` bounds.
+    r"""Number that a rule makes of the rates of groups; `fairconstrained.constraints.GroupRates` bounds it.
 
     With the rate :math:`R_g` of group g and that of all rows R,
 
@@ -319,6 +319,9 @@ def group_rates(
 
     Parameters
     ----------
+    y_true : array-like of shape (n_samples,) or None
+        Labels: 0/1, -1/1, booleans, strings, ... None is enough for the rates "selection", "probability" and "score"
+        with ``among="all"``.
     y_score : array-like of shape (n_samples,)
         Scores from ``decision_function``; positive ones are positive decisions.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
@@ -330,10 +333,14 @@ def group_rates(
         the mean of :math:`1 / (1 + e^{-s})`; "score", the mean score; or the mean of a loss: "log_loss", "hinge",
         "absolute", "squared".
     rule : {"difference", "to_overall", "ratio", "floor", "ceiling"}, default="difference"
+        Rule that makes one number of the rates, as above.
     among : {"all", "positives", "negatives"}, default="all"
-        Rows that the rate is taken among.
+        Rows that the rate is taken among. Rates that are taken among rows of a label or of a decision already, such as
+        "true_positive" and "positive_predictive_value", need "all".
     strata : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
         Stratum of every row, within which groups are compared, such as a department.
+    pos_label : object, default=None
+        The positive label, against all others; None for the larger of two. More than two labels need it.
     on_empty : {"raise", "nan"}, default="raise"
         Whether to raise or to return NaN where a rate does not exist, such as a true positive rate without positives,
         or a ratio of rates that are all 0.
@@ -341,10 +348,15 @@ def group_rates(
     Returns
     -------
     value : float
-        Smaller is better, except for a floor.
+        Smaller is better, except for a floor. It is 0 for a single group and a rule that compares groups.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``, the rate in every block of rows, and ``gap``, the number of
         the group that the rule compares. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If ``rate``, ``rule`` or ``among`` is unknown, or ``among`` does not go with the rate.
 
     Examples
     --------

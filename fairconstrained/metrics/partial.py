@@ -162,7 +162,8 @@ def partial_demographic_parity_gap(
     Parameters
     ----------
     y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``.
+        Scores, e.g. from ``decision_function``. Of more than two labels, shape (n_samples, n_labels): a column for
+        every label, in sorted order.
 
     Returns
     -------
@@ -205,9 +206,8 @@ def granularity(
     Returns
     -------
     granularity : float
-        1 / (size of the smallest group) without weights on the whole interval. No model can be told to be
-        fairer than this; a ``kappa`` below it asks for exact ties.
-
+        Without weights and on the whole interval it is 1 / (size of the smallest group). A gap cannot be controlled
+        more finely than this: with groups of equal size, a ``kappa`` below it asks for equal rates.
     """
     rows = check_groups(sensitive_features, sample_weight)
     share = largest_row_shares(*rows.arrays)

@@ -58,8 +58,9 @@ def pairwise_ranking_gap(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Relevance.
+        Relevance, as numbers; a larger one is better.
     y_score : array-like of shape (n_samples,)
+        Scores of the documents. A pair of equal scores counts as ranked wrong.
     qid : array-like of shape (n_samples,)
         Query of every document.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
@@ -74,13 +75,14 @@ def pairwise_ranking_gap(
     gap : float
         Gap in [0, 1]; it is 0 where there are fewer than two kinds of pairs to compare.
     table : DataFrame
-        One row for each group of the better document and group of the worse one: ``n_pairs``, ``accuracy``. Only if
-        ``return_groups``.
+        One row for each group of the better document and group of the worse one that have pairs, whatever ``pairs``:
+        ``n_pairs``, ``accuracy``. Only if ``return_groups``.
 
     Raises
     ------
     ValueError
-        If scores are not finite, lengths differ, or ``pairs`` is unknown.
+        If scores are not finite, ``y_true`` holds no numbers, ``qid`` has missing values, lengths differ, or ``pairs``
+        is unknown.
 
     References
     ----------

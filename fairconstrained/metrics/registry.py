@@ -61,7 +61,8 @@ protected : object, default=None
     A group, to be compared with all other rows together, as if there were two groups; None compares every pair of
     groups.
 return_groups : bool, default=False
-    Whether to return the table by group as well.
+    Whether to return the table by group as well. With more than two labels and no ``pos_label`` there is a table for
+    every label, under the level ``class`` of the index.
 """
 _IGNORED_LABELS = """Parameters
 ----------
@@ -74,7 +75,7 @@ _REASONS = {
     "y_score": "scores are not finite",
     "pos_label": "``pos_label`` is not a label",
     "protected": "``protected`` is not a group",
-    "on_empty": "a cell of rows that is compared is empty (the message prints the counts)",
+    "on_empty": "a cell of rows that is compared is empty (the message says which one)",
     "agg": "an option is unknown",
     "sensitive_features": "lengths differ, or a group has no weight",
 }
@@ -127,9 +128,9 @@ class MetricInfo:
         Numbers of rows that count as given in a certificate, and are not left to chance: those by "group", "label",
         "response" or "side" (the protected group and the others). A callable takes the arguments of the metric.
     is_gap : bool, default=True
-        Whether 0 is fair; only such metrics are listed in ``METRICS``, have scorers and lines in reports.
+        Whether 0 is fair; only such metrics are listed in ``METRICS`` and have lines in reports.
     compares_groups : bool, default=True
-        Whether there is nothing to measure with a single group.
+        Whether the metric compares groups, so that there is nothing to measure with a single group.
     overlapping : bool, default=False
         Whether ``sensitive_features`` may say which of several groups every row belongs to.
     complement : bool or callable, default=False

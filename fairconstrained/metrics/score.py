@@ -101,7 +101,8 @@ def wasserstein_gap(
     Parameters
     ----------
     y_score : array-like of shape (n_samples,)
-        Predicted probabilities of the positive class.
+        Predicted probabilities of the positive class. Of more than two labels, shape (n_samples, n_labels): a column
+        for every label, in sorted order.
     n_bins : int, default=None
         None is exact. Otherwise the probabilities are first moved to the centres of ``n_bins`` equal bins of
         [0, 1], closed on the left, the last one closed on both sides.
@@ -166,6 +167,11 @@ def score_curve(
 
     Two groups with the same score distribution give the diagonal; the largest distance of the curve from the
     diagonal, measured along an axis, is :func:`statistical_parity_gap`.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order matters.
 
     Returns
     -------

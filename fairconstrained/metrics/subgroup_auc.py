@@ -244,6 +244,8 @@ def subset_auc_gap(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Labels: 0/1, -1/1, booleans, strings, ... Only a callable needs them.
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order matters.
     subsets : array-like of bool, of shape (4, n_samples), or callable
         Masks of the sets :math:`G_1, G_1', G_2` and :math:`G_2'`, which may overlap. A callable
         ``subsets(positive, groups)`` returns these masks for the rows it is given, which is what cross-validation
@@ -251,6 +253,9 @@ def subset_auc_gap(
         shape (n_samples,), or (n_samples, n_features) for several columns; None without ``sensitive_features``.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
         Group of every row, for a callable.
+    pos_label : object, default=None
+        The positive label, against all others, for a callable; None for the larger of two. More than two labels need
+        it.
     on_empty : {"raise", "nan"}, default="raise"
         Whether to raise or to return NaN if a subset has no rows.
 
@@ -262,7 +267,9 @@ def subset_auc_gap(
     Raises
     ------
     ValueError
-        If ``subsets`` are not four boolean masks of the right length.
+        If ``subsets`` are not four boolean masks of the right length, or a callable is given without ``y_true``.
+    TypeError
+        If a callable does not take two arguments.
 
     Notes
     -----

@@ -265,7 +265,7 @@ def sufficiency_gap(
     on_empty: OnEmpty = "raise",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
-    r"""Difference of the groups' rates of positives among equal predictions (predictive parity).
+    r"""Sum over both predictions of the differences of the groups' shares of positives (sufficiency).
 
     .. math:: \max_{g, g'} \sum_{v \in \{0, 1\}} |P(y = 1 \mid g, \hat y = v) - P(y = 1 \mid g', \hat y = v)|
 
@@ -329,7 +329,8 @@ def inaccuracy(
     Raises
     ------
     ValueError
-        If lengths differ or the labels are numbers in one and strings in the other.
+        If lengths differ, the labels are numbers in one column and strings in the other, each column holds two labels
+        and not the same two, a group has no weight, or ``return_groups`` is asked for without ``sensitive_features``.
     """
     actual, predicted = check_labels(y_true, y_pred)
     if sensitive_features is None:

@@ -96,7 +96,7 @@ def best_feasible(gap_scorer: str, bound: float, performance_scorer: str) -> Bes
     gap_scorer : str
         Name of the gap among the ``scoring`` of the search; its scorer negates (greater is better).
     bound : float
-        Largest mean held-out gap that is allowed, at least 0.
+        Largest mean held-out gap that is allowed, at least 0; infinity allows every gap.
     performance_scorer : str
         Name of the measure of performance among the ``scoring`` of the search.
 
@@ -108,7 +108,7 @@ def best_feasible(gap_scorer: str, bound: float, performance_scorer: str) -> Bes
     Raises
     ------
     ValueError
-        If ``bound`` is negative or NaN.
+        If ``bound`` is negative or no number, or a scorer is not given by its name.
 
     Notes
     -----

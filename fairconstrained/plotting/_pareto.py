@@ -171,6 +171,8 @@ class ParetoFrontDisplay(Display):
         ------
         ValueError
             If there is no such measure of performance, or ``held_out`` is asked for and the path has no folds.
+        TypeError
+            If ``path`` is no path.
         """
         if not hasattr(path, "scores") or not hasattr(path, "table"):
             raise TypeError(f"path must be a FairnessPath, as fairness_path returns it; got {path!r}.")
@@ -237,6 +239,13 @@ class ParetoFrontDisplay(Display):
         performance, fairness : str or scorer
             A name that :func:`~fairconstrained.model_selection.get_fairness_scorer` knows, or a scorer called
             as ``scorer(estimator, X, y, sensitive_features=...)``.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown.
+        TypeError
+            If a candidate is no estimator.
         """
         candidates = [estimators] if hasattr(estimators, "fit") else listed(estimators, "estimators")
         for candidate in candidates:
@@ -272,6 +281,11 @@ class ParetoFrontDisplay(Display):
             ``performance(y_true, y_pred)``, greater is better.
         gap : callable, default=independence_gap
             ``gap(y_true, y_pred, sensitive_features=...)``, smaller is better.
+
+        Raises
+        ------
+        TypeError
+            If ``performance`` or ``gap`` is no function.
         """
         weights = metadata_of(None, sample_weight)
         candidates = listed(y_preds, "y_preds")

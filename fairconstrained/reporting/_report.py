@@ -49,8 +49,9 @@ class FairnessReport:
     gaps : DataFrame
         One row for each gap, by the name of its function in :mod:`fairconstrained.metrics`. Columns: ``gap``, its
         name in words; ``value``; ``lower`` and ``upper``, its interval, NaN without resamples; ``unit``; and
-        ``description``. All are NaN where a cell that the gap compares is empty. Of more than two classes a gap is the
-        largest one of a class against all others, and a column ``class`` says which it is; None for those of losses.
+        ``description``. The three numbers are NaN where a cell that the gap compares is empty. Of more than two classes
+        a gap is the largest one of a class against all others, and a column ``class`` says which it is; None for those
+        of losses.
     rows : ReportRows
         Rows that the report is about, validated.
     y_true, y_pred : ndarray of int, of shape (n_samples,)

@@ -75,7 +75,7 @@ def parquet_table(
     Raises
     ------
     ValueError
-        If a file has not all columns, or one of them holds no numbers.
+        If no file is given, a file has not all columns, or one of them holds no numbers.
 
     Notes
     -----
