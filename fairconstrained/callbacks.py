@@ -163,8 +163,8 @@ class Checkpoint(TrainingCallback):
 
     A fit that was cut off and is called again, with the same data and parameters, ends with the very model that it
     would have ended with (but ``early_stopping`` begins to count anew). Give every fit a file of its own, and give none
-    to the fits of a search or a cross-validation: `LossParityClassifier` refuses the file of a fit to other data, but
-    boosted trees do not know which data a file belongs to. The file is a pickle: open only your own.
+    to the fits of a search or a cross-validation: a file of a fit to other data is refused. The file is a pickle: open
+    only your own.
 
     Parameters
     ----------
@@ -178,8 +178,8 @@ class Checkpoint(TrainingCallback):
     Raises
     ------
     ValueError
-        If ``every`` is below 1. In `fit`: if the file is no checkpoint; for a network also if the file belongs to a
-        model of another size, or to other data.
+        If ``every`` is below 1. In `fit`: if the file is no checkpoint, or belongs to other data; for a network also if
+        it belongs to a model of another size.
     """
 
     def __init__(self, path: str | PathLike[str], *, every: int = 1, resume: bool = True) -> None:

@@ -61,7 +61,13 @@ class WatchesSolver(TellsOutcome):
         return solver.n_epochs(problem) if isinstance(solver, IterativeSolver) else None
 
     def _checked_start(self, problem: Problem, start: Start) -> Start:
-        """A state that a callback would go on from, if that is possible."""
+        """A state that a callback would go on from; an error if it belongs to other data."""
+        own = problem.data.fingerprint
+        if {start.fingerprint, getattr(start.solver_state, "fingerprint", None)} - {None, own}:
+            raise ValueError(
+                "a callback would go on from a state that was reached with other data. Remove the checkpoint, or pass "
+                "resume=False; in a search every fit needs a file of its own."
+            )
         return start
 
     def _summary(self, problem: Problem, scores: np.ndarray, seconds: float) -> Iterator[str]:

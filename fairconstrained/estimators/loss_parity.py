@@ -342,12 +342,7 @@ class LossParityClassifier(
                 f"{problem.n_params}. "
                 "Remove the checkpoint of another model, or pass resume=False."
             )
-        if getattr(start.solver_state, "fingerprint", problem.data.fingerprint) != problem.data.fingerprint:
-            raise ValueError(
-                "a callback would go on from a state that was reached with other data. Remove the checkpoint, or pass "
-                "resume=False; in a search every fit needs a file of its own."
-            )
-        return start
+        return super()._checked_start(problem, start)
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """Implement `BaseFairEstimator._report`; also the table of the groups' losses."""

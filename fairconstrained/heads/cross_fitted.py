@@ -34,7 +34,7 @@ from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.heads._basis import ScoreBasis
 from fairconstrained.heads._fits import Columns, fit_and_score, scored, takes_in_fit
 from fairconstrained.heads._scores import GroupTargets, classifies
-from fairconstrained.model_selection.cell_folds import cell_folds, cells_of
+from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, check_scored_once
 from fairconstrained.model_selection.pipelines import last_step
 from fairconstrained.tables import Table
 from fairconstrained.tables.dask_table import as_rows
@@ -388,12 +388,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         else:
             splitter = check_cv(given, y, classifier=of_classes)
             folds = [(every[train], every[test]) for train, test in splitter.split(columns.X, y, together)]
-        counts = np.bincount(np.concatenate([test for _, test in folds]), minlength=y.size)
-        if (counts != 1).any():
-            raise ValueError(
-                f"cv={given!r} leaves out {int((counts == 0).sum())} rows and has {int((counts > 1).sum())} in several "
-                "test parts; every row must be in exactly one, as with KFold."
-            )
+        check_scored_once(given, [test for _, test in folds], y.size)
         if of_classes and not self._is_prefit:
             _check_classes(y, folds)
         return folds

@@ -1,13 +1,15 @@
-"""Folds that have the same share of every cell of rows, such as those of a group and a class."""
+"""Folds that have the same share of every cell of rows, such as those of a group and a class, and their check."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-__all__ = ["cell_folds", "cells_of"]
+__all__ = ["cell_folds", "cells_of", "check_scored_once"]
 
 
 def cells_of(*codes: np.ndarray) -> np.ndarray:
@@ -42,3 +44,22 @@ def cell_folds(n_splits: int, cells: np.ndarray, seed: int | None = None) -> lis
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         splitter = StratifiedKFold(n_splits, shuffle=seed is not None, random_state=seed)
         return list(splitter.split(np.zeros(cells.size), cells))
+
+
+def check_scored_once(cv: Any, parts: Sequence[np.ndarray], n_samples: int) -> None:
+    """Raise ValueError unless every row is in exactly one test part.
+
+    Parameters
+    ----------
+    cv : object
+        The splitter, for the message.
+    parts : sequence of ndarray of int
+        Numbers of the rows in each test part.
+    n_samples : int
+    """
+    counts = np.bincount(np.concatenate(parts), minlength=n_samples)
+    if (counts != 1).any():
+        raise ValueError(
+            f"cv={cv!r} leaves out {int((counts == 0).sum())} rows and has {int((counts > 1).sum())} in several test "
+            "parts; every row must be in exactly one, as with KFold."
+        )

@@ -26,7 +26,7 @@ from fairconstrained.estimators.grouping import as_labels, encode_groups
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.metrics.group_rates import RULE_NAMES, rate_named
 from fairconstrained.metrics.rules import RULES
-from fairconstrained.model_selection.cell_folds import cell_folds, cells_of
+from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, check_scored_once
 from fairconstrained.objectives import F1, ClassWeights, DecisionUtility, Objective, ZeroOne
 from fairconstrained.postprocessing._base import Postprocessor
 from fairconstrained.postprocessing._choice import ROUNDING
@@ -237,16 +237,14 @@ class GroupThresholdClassifier(Postprocessor):
         if self._is_prefit or self.cv is None:
             return self._raw_scores(X, sensitive_features)
         X, *columns = indexable(X, y, sensitive_features, sample_weight)
-        scores = np.full(y.size, np.nan)
-        for train, test in self._folds(X, y, codes):
+        scores = np.empty(y.size)
+        folds = self._folds(X, y, codes)
+        check_scored_once(self.cv, [test for _, test in folds], y.size)
+        for train, test in folds:
             known = [None if column is None else _safe_indexing(column, train) for column in columns]
             fitted = self._fitted_estimator(_safe_indexing(X, train), *known)
             held_out = None if columns[1] is None else _safe_indexing(columns[1], test)
             scores[test] = self._raw_scores(_safe_indexing(X, test), held_out, fitted)
-        if np.isnan(scores).any():
-            raise ValueError(
-                f"cv leaves out {int(np.isnan(scores).sum())} rows; every row must be in one test part, as with KFold."
-            )
         return scores
 
     def _folds(self, X: Any, y: np.ndarray, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

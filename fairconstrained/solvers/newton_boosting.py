@@ -268,7 +268,7 @@ class _Run:
             others = [c.differences(self.others) for c in self.judged.constraints] if self.is_judged_by_others else ()
             self.pressure.refine(self.own, measured.violations, others)
         self.recorder.add(
-            state=Start(prefix.state),
+            state=Start(prefix.state, fingerprint=self.problem.data.fingerprint),
             n_iter=prefix.state.n_trees,
             seconds=time.perf_counter() - self.began,
             objective=objective,

@@ -224,7 +224,7 @@ def test_a_mask_of_rows():
     assert not bound.sees_cells_only
     with pytest.raises(ValueError, match="among has 100 entries"):
         GroupRates(among=mask[:100]).unchecked(data)
-    with pytest.raises(ValueError, match="needs a boolean for each row"):
+    with pytest.raises(ValueError, match="must have a boolean for each row"):
         GroupRates(among=mask.astype(int)).unchecked(data)
 
 

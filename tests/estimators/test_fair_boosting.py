@@ -23,6 +23,7 @@ from fairconstrained import (
     fairness_path,
     fairness_report,
 )
+from fairconstrained.callbacks import Checkpoint
 from fairconstrained.constraints import DemographicParity, PairwiseParity, QuadraticAUCGap
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
@@ -306,6 +307,16 @@ def test_callbacks_see_records_and_end_the_fit(rows):
 
     model = fitted(rows, None, callbacks=[watch])
     assert seen[-1] == 20 == model.n_trees_ == model.n_iter_
+
+
+def test_a_checkpoint_of_other_data_is_refused(rows, tmp_path):
+    X, y, groups = rows
+    path = tmp_path / "checkpoint"
+    fitted(rows, None, n_estimators=10, callbacks=[Checkpoint(path)])
+    assert fitted(rows, None, n_estimators=20, callbacks=[Checkpoint(path)]).history_[0]["n_iter"] > 0
+    for others in ((X, 1 - y, groups), (X[:, :2], y, groups)):
+        with pytest.raises(ValueError, match="reached with other data"):
+            fitted(others, None, n_estimators=20, callbacks=[Checkpoint(path)])
 
 
 def test_same_seed_same_model(rows):

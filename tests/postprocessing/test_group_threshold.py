@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -223,10 +223,13 @@ def test_folds_have_all_classes_and_groups_and_a_seed(sample):
         for seed in (0, 0, 1)
     ]
     assert models[0].thresholds_ == models[1].thresholds_ != models[2].thresholds_
-    with pytest.raises(ValueError, match="cv leaves out 900 rows"):
+    with pytest.raises(ValueError, match="leaves out 900 rows"):
         GroupThresholdClassifier(GaussianNB(), cv=[(np.arange(900), np.arange(900, 1500))]).fit(
             X, y, sensitive_features=groups
         )
+    repeated = GroupThresholdClassifier(GaussianNB(), cv=RepeatedKFold(n_splits=3, n_repeats=2, random_state=0))
+    with pytest.raises(ValueError, match="has 1500 in several test parts"):
+        repeated.fit(X, y, sensitive_features=groups)
 
 
 @pytest.mark.parametrize("wrap", [FrozenEstimator, lambda model: model], ids=["frozen", "prefit"])
