@@ -11,6 +11,7 @@ from scipy.special import expit
 from torch import Tensor
 from typing_extensions import override
 
+from fairconstrained.checks.messages import check_positive
 from fairconstrained.objectives._loss import Loss
 
 __all__ = ["Absolute", "Hinge", "RoundedCorner"]
@@ -100,6 +101,9 @@ class Hinge(Loss):
     """
 
     smoothing: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_positive(smoothing=self.smoothing)
 
     @property
     def has_corner(self) -> bool:  # type: ignore[override]  # it has if it is not rounded already

@@ -13,6 +13,7 @@ from scipy.special import expit
 from torch import Tensor
 from typing_extensions import override
 
+from fairconstrained.checks.messages import check_positive
 from fairconstrained.objectives._loss import Loss
 from fairconstrained.objectives.corners import Absolute, Hinge
 from fairconstrained.objectives.multinomial import MultinomialLogistic
@@ -89,6 +90,9 @@ class TruncatedLogistic(Logistic):
 
     truncation: float = 0.5
 
+    def __post_init__(self) -> None:
+        check_positive(truncation=self.truncation)
+
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         return self.truncation * torch.log1p(super().of(scores, targets) / self.truncation)
@@ -159,6 +163,9 @@ class ZeroOne(Loss):
 
     width: float = 0.25
 
+    def __post_init__(self) -> None:
+        check_positive(width=self.width)
+
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         return torch.sigmoid(-targets * scores / self.width)
@@ -197,6 +204,9 @@ class DecisionRate(Loss):
     """
 
     width: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive(width=self.width)
 
     @abstractmethod
     def signs(self, targets: Tensor) -> Tensor | float:

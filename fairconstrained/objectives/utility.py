@@ -14,6 +14,7 @@ from scipy.special import expit
 from torch import Tensor
 from typing_extensions import override
 
+from fairconstrained.checks.messages import check_positive
 from fairconstrained.data import FairData
 from fairconstrained.objectives._base import BoundObjective, Objective
 from fairconstrained.objectives.class_weights import ClassWeights
@@ -37,6 +38,9 @@ class Utility(Objective):
 
     width: float = field(default=0.25, kw_only=True)
     classes: ClassWeights = field(default_factory=ClassWeights, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_positive(width=self.width)
 
     @abstractmethod
     def of_counts(self, tn: Any, fp: Any, fn: Any, tp: Any) -> Any:
@@ -95,6 +99,12 @@ class DecisionUtility(Utility):
     """
 
     function: Callable[[Any, Any, Any, Any], Any]
+
+    @override
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.function):
+            raise ValueError(f"function must be callable with (tn, fp, fn, tp); got {self.function!r}.")
 
     @override
     def of_counts(self, tn: Any, fp: Any, fn: Any, tp: Any) -> Any:

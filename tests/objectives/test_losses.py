@@ -8,11 +8,14 @@ import torch
 from scipy.special import expit
 
 from fairconstrained.objectives import (
+    F1,
     ROW_LOSS_OBJECTIVES,
     Absolute,
+    DecisionUtility,
     Hinge,
     Logistic,
     Loss,
+    PositiveRate,
     Squared,
     TruncatedLogistic,
     ZeroOne,
@@ -284,3 +287,15 @@ def test_curvature_of_a_mean_counts_every_row_by_its_weight(make_data):
     scores = torch.linspace(-1, 1, data.n_samples, dtype=torch.float64)
     expected = data.weights * Logistic().curvature(scores, data.y)
     torch.testing.assert_close(Logistic().bind(data).curvature(scores), expected)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), "1"])
+@pytest.mark.parametrize("make", [Hinge, TruncatedLogistic, ZeroOne, PositiveRate, lambda width: F1(width=width)])
+def test_widths_are_positive(make, value):
+    with pytest.raises(ValueError, match="must be a finite number above 0"):
+        make(value)
+
+
+def test_a_utility_is_a_function():
+    with pytest.raises(ValueError, match=r"function must be callable with \(tn, fp, fn, tp\); got 3"):
+        DecisionUtility(3)
