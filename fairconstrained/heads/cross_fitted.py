@@ -388,7 +388,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         else:
             splitter = check_cv(given, y, classifier=of_classes)
             folds = [(every[train], every[test]) for train, test in splitter.split(columns.X, y, together)]
-        check_scored_once(given, [test for _, test in folds], y.size)
+        check_scored_once([test for _, test in folds], y.size)
         if of_classes and not self._is_prefit:
             _check_classes(y, folds)
         return folds

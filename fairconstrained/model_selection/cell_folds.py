@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -46,13 +45,11 @@ def cell_folds(n_splits: int, cells: np.ndarray, seed: int | None = None) -> lis
         return list(splitter.split(np.zeros(cells.size), cells))
 
 
-def check_scored_once(cv: Any, parts: Sequence[np.ndarray], n_samples: int) -> None:
+def check_scored_once(parts: Sequence[np.ndarray], n_samples: int) -> None:
     """Raise ValueError unless every row is in exactly one test part.
 
     Parameters
     ----------
-    cv : object
-        The splitter, for the message.
     parts : sequence of ndarray of int
         Numbers of the rows in each test part.
     n_samples : int
@@ -60,6 +57,6 @@ def check_scored_once(cv: Any, parts: Sequence[np.ndarray], n_samples: int) -> N
     counts = np.bincount(np.concatenate(parts), minlength=n_samples)
     if (counts != 1).any():
         raise ValueError(
-            f"cv={cv!r} leaves out {int((counts == 0).sum())} rows and has {int((counts > 1).sum())} in several test "
-            "parts; every row must be in exactly one, as with KFold."
+            f"cv leaves out {int((counts == 0).sum())} rows and has {int((counts > 1).sum())} in several test parts; "
+            "every row must be in exactly one, as with KFold."
         )

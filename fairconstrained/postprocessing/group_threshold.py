@@ -239,7 +239,7 @@ class GroupThresholdClassifier(Postprocessor):
         X, *columns = indexable(X, y, sensitive_features, sample_weight)
         scores = np.empty(y.size)
         folds = self._folds(X, y, codes)
-        check_scored_once(self.cv, [test for _, test in folds], y.size)
+        check_scored_once([test for _, test in folds], y.size)
         for train, test in folds:
             known = [None if column is None else _safe_indexing(column, train) for column in columns]
             fitted = self._fitted_estimator(_safe_indexing(X, train), *known)
