@@ -56,9 +56,9 @@ class RateGap(ComparesGroups):
     kappa : float or None, default=0.05
         Bound on the gap, in [0, 1]; for a hinge at least 0, in units of the hinge. None is no bound: the gap is only
         reported.
-    constraint : {"demographic_parity", "equal_opportunity", "equalized_odds", "intersectional"}, \
-            default="demographic_parity"
-        Gap that is bounded, as in the table above.
+    constraint : str, default="demographic_parity"
+        Gap that is bounded: "demographic_parity", "equal_opportunity", "equalized_odds" or "intersectional", as in the
+        table above.
     rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
         The function r of a score s and a label y: whether s is positive, :math:`1 / (1 + e^{-s})`, or
         :math:`\max(1 - ys, 0)`. The indicator is bounded exactly, up to its granularity.
