@@ -142,7 +142,7 @@ def _communities() -> tuple[Part, np.ndarray | None]:
 
 @cache
 def _generated() -> tuple[Part, np.ndarray | None]:
-    X, y, groups = make_biased_classification(n_samples=1000, random_state=0)
+    X, y, groups = make_biased_classification(n_samples=1500, random_state=0)
     features = pd.DataFrame(np.asarray(X)).add_prefix("x")
     features["level"] = pd.cut(features["x0"], 4, labels=list("abcd"))
     features.loc[::17, "x1"] = np.nan
