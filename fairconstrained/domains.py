@@ -83,7 +83,17 @@ def _positive(value: float, name: str) -> None:
 
 
 @dataclass(frozen=True)
-class L2Ball(Domain):
+class _Ball(Domain):
+    """Points whose norm is at most ``radius``."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        _positive(self.radius, "radius")
+
+
+@dataclass(frozen=True)
+class L2Ball(_Ball):
     """``{x : |x|_2 <= radius}``.
 
     Parameters
@@ -96,11 +106,6 @@ class L2Ball(Domain):
     ValueError
         If ``radius`` is not positive.
     """
-
-    radius: float
-
-    def __post_init__(self) -> None:
-        _positive(self.radius, "radius")
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Scale back to the sphere when outside."""
@@ -271,7 +276,7 @@ def _within_sum(x: np.ndarray, weights: np.ndarray, radius: float) -> np.ndarray
 
 
 @dataclass(frozen=True)
-class L1Ball(Domain):
+class L1Ball(_Ball):
     """``{x : |x|_1 <= radius}``.
 
     Parameters
@@ -284,11 +289,6 @@ class L1Ball(Domain):
     ValueError
         If ``radius`` is not positive.
     """
-
-    radius: float
-
-    def __post_init__(self) -> None:
-        _positive(self.radius, "radius")
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Project the magnitudes onto the simplex when outside; O(d log d)."""

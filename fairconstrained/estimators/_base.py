@@ -77,6 +77,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     _knows_groups: bool = False
     #: For messages: the argument that asks for no fairness.
     _unconstrained: ClassVar[str] = "kappa=None"
+    #: For messages: the parameter that limits how long the solver runs.
+    _limit: ClassVar[str] = "max_iter"
 
     @override
     def forget_rows(self) -> Self:
@@ -298,8 +300,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """Advice for a bound that was not kept."""
         own = self.get_params(deep=False)
         freedom = self._group_argument if self._on_scores or "group_interactions" in own else "hidden_layer_sizes"
-        longer = "max_epochs" if "max_epochs" in own else "max_iter"
-        return f"Loosen kappa, give the model more freedom ({freedom}), or raise {longer}."
+        return f"Loosen kappa, give the model more freedom ({freedom}), or raise {self._limit}."
 
     @property
     def _less_freedom(self) -> str:

@@ -71,9 +71,8 @@ def _unscaled(estimator: Any, columns: np.ndarray) -> str:
 
 def _not_settled(estimator: Any, solver: str) -> str:
     """Return the warning for an objective that would still fall."""
-    own = estimator.get_params(deep=False)
-    limit = "max_epochs" if "max_epochs" in own else "max_iter"
-    advice = f"Raise {limit} or tol" if "tol" in own else f"Raise {limit}"
+    limit = estimator._limit
+    advice = f"Raise {limit} or tol" if "tol" in estimator.get_params(deep=False) else f"Raise {limit}"
     return f"Solver {solver!r} kept the bound but stopped at {limit} before its objective settled. {advice}."
 
 

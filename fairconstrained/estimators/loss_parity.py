@@ -221,6 +221,7 @@ class LossParityClassifier(
     threshold: ClassVar[float] = 0.0
     group_interactions: ClassVar[bool] = False
     _default_solver: ClassVar[str] = AdamLagrangian.name
+    _limit: ClassVar[str] = "max_epochs"
     _takes_overlapping_groups: ClassVar[bool] = True
     _constraint_names = tuple(LOSS_NOTIONS)
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
