@@ -353,7 +353,8 @@ def threshold_groups(
     Raises
     ------
     ValueError
-        If a column is missing, holds NaN or is not a number, a level is out of range, or no group is large enough.
+        If no column is chosen, a column is missing, holds NaN or is not a number, a level is out of range, or no group
+        is large enough.
 
     References
     ----------
@@ -361,8 +362,10 @@ def threshold_groups(
     appendix E: ten thresholds on each of three columns.
     """
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    if not len(columns):
+        raise ValueError(f"columns is empty; choose some of {shortened(frame.columns)}.")
     missing = [column for column in columns if column not in frame.columns]
-    if missing or not len(columns):
+    if missing:
         raise ValueError(f"X has no columns {shortened(missing)}; choose some of {shortened(frame.columns)}.")
     levels = np.linspace(0, 1, quantiles, endpoint=False) if isinstance(quantiles, int) else np.asarray(quantiles)
     if levels.ndim != 1 or not levels.size or levels.min() < 0 or levels.max() > 1:

@@ -145,7 +145,8 @@ class GroupRates(ComparesGroups):
             raise ValueError(
                 "rule='ratio' needs rates that are not negative, which scores may be; set rule='difference'."
             )
-        kappa = check_kappa(self.kappa) if rate.most == 1 else check_bound(self.kappa)
+        # a ratio is at least 1 - kappa, whatever the rates are
+        kappa = check_kappa(self.kappa) if rate.most == 1 or self.rule == "ratio" else check_bound(self.kappa)
         if self.rule == "floor" and self.kappa is None:
             kappa = 0.0 if rate.most == 1 else -np.inf
         notion = Notion(rate.targets, RULE_NAMES[self.rule], strata=self._strata(data), mask=self._mask(data))

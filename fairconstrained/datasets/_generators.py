@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
 from fairconstrained.checks.docstrings import documented_by
+from fairconstrained.checks.messages import is_number
 
 __all__ = ["make_biased_classification", "make_biased_ranking", "make_biased_regression"]
 
@@ -312,6 +313,8 @@ def _features(
             "n_informative must be at least 1 and n_features at least n_informative + 1 (the proxy column); "
             f"got n_informative={n_informative!r}, n_features={n_features!r}."
         )
+    if not is_number(proxy_strength):
+        raise ValueError(f"proxy_strength must be a finite number; got {proxy_strength!r}.")
     X = rng.standard_normal((len(groups), n_features))
     X[:, :n_informative] += score_mean[:, np.newaxis] / np.sqrt(n_informative)
     X[:, n_informative] += proxy_strength * groups

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained.checks.messages import check_integer
 from fairconstrained.metrics.comparisons import QuantileDistances, RanksOfThresholds
 from fairconstrained.metrics.partial import partial_statistical_parity_gap
 from fairconstrained.metrics.ranks import rank_table
@@ -120,7 +121,7 @@ def wasserstein_gap(
     Raises
     ------
     ValueError
-        If a probability is outside [0, 1], or ``n_bins`` is not a positive integer.
+        If a probability is outside [0, 1], or ``n_bins`` is no integer of at least 1.
 
     References
     ----------
@@ -138,10 +139,8 @@ def wasserstein_gap(
     check_option("agg", agg, AGGREGATES)
     if n_bins is None:
         distributions = group_distributions(scores, *rows.arrays)
-    elif isinstance(n_bins, (int, np.integer)) and n_bins >= 1:
-        distributions = group_histograms(scores, *rows.arrays, int(n_bins))
     else:
-        raise ValueError(f"n_bins must be a positive integer or None; got {n_bins!r}.")
+        distributions = group_histograms(scores, *rows.arrays, check_integer("n_bins", n_bins))
     if agg == "max" and not return_groups:
         return largest_squared_wasserstein(distributions)
     distances = np.zeros((rows.n_groups, rows.n_groups))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fairconstrained.checks.messages import is_number
 from fairconstrained.data import FairData
 
 __all__ = ["ClassWeights"]
@@ -23,10 +24,21 @@ class ClassWeights:
         matter: the weights of all rows still sum to one.
     balanced : bool, default=False
         Whether all classes weigh alike in total before the factors.
+
+    Raises
+    ------
+    ValueError
+        If a factor is negative or not finite, or all of them are 0.
     """
 
     factors: tuple[float, ...] = (1.0, 1.0)
     balanced: bool = False
+
+    def __post_init__(self) -> None:
+        if not all(is_number(factor) and factor >= 0 for factor in self.factors) or not any(self.factors):
+            raise ValueError(
+                f"factors must be finite numbers of at least 0, one for each class and not all 0; got {self.factors!r}."
+            )
 
     @property
     def is_even(self) -> bool:

@@ -61,7 +61,7 @@ class CostMatrix(Objective):
                 "costs must be two rows, one for each true class, of two finite numbers, one for each decision, such "
                 f"as [[0, 1], [5, 0]]; got {self.costs!r}."
             )
-        if min(self.classes.factors) <= 0:
+        if not (table[[0, 1], [1, 0]] > table.diagonal()).all():
             raise ValueError(
                 "costs must be higher for a wrong decision than for the right one, so that the first row rises and the "
                 f"second one falls; got {self.costs!r}."

@@ -258,6 +258,7 @@ def test_names_are_those_of_the_metrics(name, params):
         ({"kappa": 1.2}, r"kappa must be in \[0, 1\]"),
         ({"rate": "log_loss", "kappa": -1}, "kappa"),
         ({"rate": "score", "rule": "ratio"}, "rule='difference'"),
+        ({"rate": "log_loss", "rule": "ratio", "kappa": 3}, r"kappa must be in \[0, 1\]"),
     ],
 )
 def test_what_is_refused(params, message):

@@ -142,6 +142,7 @@ class TestBoth:
         ({"positive_rates": (0.5, 1.2)}, r"positive_rates must lie in \[0, 1\]"),
         ({"separation": -1.0}, "separation must not be negative"),
         ({"separation": (1.0, np.nan)}, "separation must hold one finite number"),
+        ({"proxy_strength": np.nan}, "proxy_strength must be a finite number; got nan"),
         ({"group_shift": (1.0,)}, "group_shift must hold one finite number for each of the 2 groups"),
     ],
 )

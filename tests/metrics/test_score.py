@@ -115,9 +115,9 @@ class TestWasserstein:
     def test_rounding_of_probabilities_is_forgiven(self):
         assert wasserstein_of([1 + 1e-7], [0.0], n_bins=2) == 0.25
 
-    @pytest.mark.parametrize("n_bins", [0, -3, 2.5, "auto"])
+    @pytest.mark.parametrize("n_bins", [0, -3, 2.5, "auto", True])
     def test_number_of_bins(self, n_bins):
-        with pytest.raises(ValueError, match="n_bins must be a positive integer"):
+        with pytest.raises(ValueError, match="n_bins must be an integer of at least 1"):
             wasserstein_of([0.1], [0.5], n_bins=n_bins)
 
 

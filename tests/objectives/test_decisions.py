@@ -72,6 +72,12 @@ def test_factors_multiply_and_even_ones_change_nothing():
     assert TruncatedLogistic().weighing_classes(ClassWeights((1.0, 2.0))).path()[0].loss == Logistic()
 
 
+@pytest.mark.parametrize("factors", [(1.0, -1.0), (1.0, np.nan), (0.0, 0.0), (1.0, "2")])
+def test_factors_of_classes_that_are_no_weights(factors):
+    with pytest.raises(ValueError, match=r"factors must be finite numbers of at least 0, .* got \("):
+        ClassWeights(factors)
+
+
 def test_costs_are_those_of_the_decisions(rows):
     data, scores = rows
     costs = np.array([[-1.0, 2.0], [4.0, 0.5]])
