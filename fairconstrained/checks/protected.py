@@ -10,13 +10,17 @@ from fairconstrained.checks.messages import shortened
 __all__ = ["named_code", "one_of_two", "protected_code"]
 
 
-def named_code(labels: Sequence[Hashable], label: Any, name: str) -> int:
-    """Code of the group that the parameter ``name`` names by its label; raises ValueError if there is none."""
+def named_code(labels: Sequence[Hashable], label: Any, name: str, *, has_default: bool = True) -> int:
+    """Code of the group that the parameter ``name`` names by its label; raises ValueError if there is none.
+
+    ``has_default`` says that the parameter may also be None, which the message then names.
+    """
     if isinstance(label, Hashable):
         for code, known in enumerate(labels):
             if known == label:
                 return code
-    raise ValueError(f"{name} must be one of the groups {shortened(labels)} or None, got {label!r}.")
+    default = " or None" if has_default else ""
+    raise ValueError(f"{name} must be one of the groups {shortened(labels)}{default}, got {label!r}.")
 
 
 def protected_code(labels: Sequence[Hashable], protected: Any) -> int:

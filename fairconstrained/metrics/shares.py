@@ -107,7 +107,7 @@ def minority_share(
     check_option("rate", rate, POSITIVE_RATES)
     scores = check_scores(y_score, y_true)
     groups = check_groups(sensitive_features, sample_weight, scores.size)
-    code = named_code(groups.labels, minority, "minority")
+    code = named_code(groups.labels, minority, "minority", has_default=False)
     rates = groups.weights * RATES[rate](scores, np.ones(scores.size))
     return share_of_first(float(rates[groups.codes == code].sum()), float(rates.sum()))
 

@@ -48,7 +48,8 @@ def test_parity_pair_is_one_more_than_the_gap():
 @pytest.mark.parametrize(
     ("metric", "options", "message"),
     [
-        (minority_share, {"minority": "d"}, r"minority must be one of the groups \[.*\] or None, got 'd'"),
+        (minority_share, {"minority": "d"}, r"minority must be one of the groups \[.*\], got 'd'"),
+        (minority_share, {"minority": None}, r"minority must be one of the groups \[.*\], got None"),
         (minority_share, {"minority": "a", "rate": "hinge"}, "rate must be one of"),
         (parity_pair, {"beta": 0.0}, "beta must be positive"),
         (parity_pair, {"rate": "step"}, "rate must be one of"),
