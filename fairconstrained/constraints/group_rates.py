@@ -86,8 +86,8 @@ class GroupRates(ComparesGroups):
         Rule that compares the rates, as in the table above. "ratio" is for rates that are never negative, so that it
         does not go with "score".
     kappa : float or None, default=0.05
-        Bound, in [0, 1] for rates of decisions and of probabilities. For others it is at least 0 and in units of the
-        score or the loss, unless the rule is a ratio. None is no bound: the metric is only reported.
+        Bound, in [0, 1] for rates of decisions and of probabilities, and for all ratios. For other rules of scores and
+        losses it is at least 0, in their units. None is no bound: the metric is only reported.
     within : {"strata"} or None, default=None
         "strata" compares groups within each of the ``strata`` that are passed to `fit`, such as jobs or departments
         (conditional parity); the worst stratum counts.
