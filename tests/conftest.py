@@ -38,14 +38,9 @@ threadpool_limits(1)
 N_FOLDS = new_rows._FOLDS["training"]
 new_rows._FOLDS["training"] = None
 
-# The same examples in every run, and no deadline: a slow machine is not an error. More of them for `make test-all`.
-settings.register_profile("fast tier", derandomize=True, deadline=None, max_examples=10)
-settings.register_profile("both tiers", derandomize=True, deadline=None, max_examples=20)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples a property is tried with, by the tiers that are run."""
-    settings.load_profile("fast tier" if config.option.markexpr == "not slow" else "both tiers")
+# The same examples in every run, and no deadline: a slow machine is not an error.
+settings.register_profile("tests", derandomize=True, deadline=None, max_examples=10)
+settings.load_profile("tests")
 
 
 @pytest.hookimpl(tryfirst=True)

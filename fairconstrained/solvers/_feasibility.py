@@ -24,8 +24,11 @@ __all__ = ["Begin", "FromFeasible", "find_feasible"]
 #: undoes no more than this fraction of its violation.
 _STATIONARY = 1e-3
 
-#: Accuracy of a proximal step.
-_ACCURACY = 1e-5
+#: Accuracy of a proximal step, and a relative decrease of its value that fifty iterations have to reach: where scores
+#: have kinks, as those of networks, gradients do not vanish.
+_ACCURACY, _DECREASE = 1e-5, 1e-4
+#: Factor by which the proximal term becomes smaller after every step.
+_LENGTHENING = 1.5
 
 _MESSAGE = (
     "a stationary point of the violation was found, where the constraints do not hold: no small change of the "
@@ -64,9 +67,10 @@ def find_feasible(
 ) -> Begin:
     r"""Minimise the largest constraint over the domain until it is at most ``tolerance``.
 
-    .. math:: x_{t+1} = \arg\min_y \; \max_j c_j(y) + \tfrac{r}{2} \|y - x_t\|^2
+    .. math:: x_{t+1} = \arg\min_y \; \max_j c_j(y) + \tfrac{r_t}{2} \|y - x_t\|^2, \qquad r_{t+1} = r_t / 1.5
 
-    These proximal steps are solved accurately, so that a short step says that the point is nearly stationary.
+    These proximal steps are solved accurately, so that a short step says that the point is nearly stationary. As they
+    become longer, they come near a feasible point faster than any fixed rate.
 
     Parameters
     ----------
@@ -77,25 +81,28 @@ def find_feasible(
     tolerance : float
         A start with no larger constraint is returned as it is.
     proximity : callable
-        r, asked for if a step is needed.
+        The first r, asked for if a step is needed.
     max_iter : int, default=100
         Proximal steps.
 
     References
     ----------
-    Ma, Lin, Yang, arXiv:1908.01871, Remark 1, with a more accurate method than its subgradient steps.
+    Ma, Lin, Yang, arXiv:1908.01871, Remark 1, with a more accurate method than its subgradient steps. Rockafellar (1976),
+    Monotone operators and the proximal point algorithm, theorem 2 for the rate with r that goes to zero.
     """
     z, violation = start, _largest(source, start)
     r = proximity() if violation > tolerance else np.nan
     n_iter = 0
     while violation > tolerance and n_iter < max_iter:
         n_iter += 1
-        moved = proximal_solution(Subproblem(source, z, r), z, project, Simplex(), 0.0, accuracy=_ACCURACY).z
+        subproblem = Subproblem(source, z, r)
+        moved = proximal_solution(subproblem, z, project, Simplex(), 0.0, accuracy=_ACCURACY, ftol=_DECREASE).z
         length, before, z = float(np.linalg.norm(moved - z)), violation, moved
         violation = _largest(source, z)
         is_short = length <= _STATIONARY * max(float(np.abs(z).max(initial=0.0)), 1.0)
         if is_short and before - violation <= _STATIONARY * (violation - tolerance):
             return Begin(z, violation, n_iter, is_stationary=True)
+        r /= _LENGTHENING
     return Begin(z, violation, n_iter, is_stationary=False)
 
 

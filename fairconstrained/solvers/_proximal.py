@@ -83,6 +83,7 @@ def proximal_solution(
     weight: float,
     level: float = 0.0,
     accuracy: float = 1e-8,
+    ftol: float = 0.0,
 ) -> ProximalSolution:
     r"""Minimise ``weight F(y) + max_v v'(C(y) - level)`` over v in a dual set, for F and C with the proximal terms.
 
@@ -93,7 +94,7 @@ def proximal_solution(
     .. math:: w F(y) + v^T (C(y) - \text{level}) - \tfrac{1}{2 \rho} \|v - \lambda\|^2
 
     by spectral projected gradients, then set :math:`\lambda \leftarrow v`. ``accuracy`` is that of y, as a fraction of
-    its largest entry or of 1, about.
+    its largest entry or of 1, about; ``ftol`` is that of `descend`.
 
     References
     ----------
@@ -108,7 +109,7 @@ def proximal_solution(
         dual, weight, level, np.zeros_like(first.constraints), _STIFFNESS * subproblem.proximity / steepness**2
     )
     for _ in range(_OUTER):
-        z, _ = descend(subproblem.at, z, project, smoothed, _INNER, accuracy * subproblem.proximity)
+        z, _ = descend(subproblem.at, z, project, smoothed, _INNER, accuracy * subproblem.proximity, ftol)
         moved = smoothed.lifted(subproblem.at(z))
         residual = float(np.abs(moved - smoothed.multipliers).max(initial=0.0)) / smoothed.stiffness
         smoothed.multipliers = moved
