@@ -87,8 +87,8 @@ def find_feasible(
 
     References
     ----------
-    Ma, Lin, Yang, arXiv:1908.01871, Remark 1, with a more accurate method than its subgradient steps. Rockafellar (1976),
-    Monotone operators and the proximal point algorithm, theorem 2 for the rate with r that goes to zero.
+    Ma, Lin, Yang, arXiv:1908.01871, Remark 1, with a more accurate method than its subgradient steps. Rockafellar
+    (1976), Monotone operators and the proximal point algorithm, theorem 2 for the rate with r that goes to zero.
     """
     z, violation = start, _largest(source, start)
     r = proximity() if violation > tolerance else np.nan

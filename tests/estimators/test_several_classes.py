@@ -219,7 +219,7 @@ def test_a_stream_of_several_classes(sample):
 
 @pytest.mark.slow
 def test_estimates_on_new_rows_are_what_new_rows_show():
-    sample, new = draw(1500, 12), draw(20000, 12, seed=1)
+    sample, new = draw(900, 12), draw(20000, 12, seed=1)
     model = RateParityClassifier(0.05, new_row_folds=2).fit(*sample[:2], sensitive_features=sample[2])
     assert model.solver_ == "cross_fitted"
     value = model.constraint_values(*new[:2], sensitive_features=new[2])["demographic_parity"]
@@ -242,14 +242,14 @@ def test_a_promise_for_new_rows(sample):
 
 @pytest.mark.slow
 def test_digits_keep_their_bound():
-    X, y = (column[:900] for column in load_digits(return_X_y=True))
+    X, y = (column[:600] for column in load_digits(n_class=6, return_X_y=True))
     rng = np.random.default_rng(0)
     groups = rng.random(y.size) < np.where(y % 2 == 0, 0.6, 0.4)
     model = RateParityClassifier(0.03, constraint="demographic_parity", alpha=1e-2, new_row_folds=None)
     model = model.fit(X / 16, y, sensitive_features=groups)
     gap = metrics.independence_gap(y, model.predict(X / 16), sensitive_features=groups)
     assert gap <= 0.03 + model.granularity_["demographic_parity"]
-    assert model.coef_.shape == (10, 64)
+    assert model.coef_.shape == (6, 64)
     assert model.score(X / 16, y) > 0.75
 
 
