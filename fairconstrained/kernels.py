@@ -127,19 +127,21 @@ class _LogisticMeans:
         self._weights = cells.weights.numpy()
         self.means = np.zeros((len(cells), thresholds.size))
         for cell, part in _chunks(cells):
-            self.means[cell] += self._sigmoid(part) @ self._weights[part]
+            self.means[cell] += self._sigmoid(part, self._thresholds) @ self._weights[part]
 
-    def _sigmoid(self, part: slice) -> np.ndarray:
-        x = (self._scores[part] - self._thresholds[:, None]) / self._width
+    def _sigmoid(self, part: slice, thresholds: np.ndarray) -> np.ndarray:
+        x = (self._scores[part] - thresholds[:, None]) / self._width
         return expit(x, out=x)
 
     def slopes(self, cotangent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         d_scores, d_thresholds = np.zeros(self._scores.shape), np.zeros(self._thresholds.shape)
         for cell, part in _chunks(self._cells):
-            sigma = self._sigmoid(part)
-            slope = sigma * (1 - sigma)
-            d_scores[part] = cotangent[cell] @ slope
-            d_thresholds -= cotangent[cell] * (slope @ self._weights[part])
+            used = cotangent[cell].nonzero()[0]  # one threshold of one cell for the slope of one component
+            if used.size:
+                sigma = self._sigmoid(part, self._thresholds[used])
+                slope = sigma * (1 - sigma)
+                d_scores[part] = cotangent[cell, used] @ slope
+                d_thresholds[used] -= cotangent[cell, used] * (slope @ self._weights[part])
         return d_scores * self._weights / self._width, d_thresholds / self._width
 
 

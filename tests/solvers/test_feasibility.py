@@ -114,3 +114,26 @@ def test_a_solver_begins_where_the_constraints_hold(parity_problem):
     assert FullBatchView(problem).at(problem.start(start.model_state)).constraints.max() > 0.1
     result = IPC(max_iter=2, inner_iter=40, proximity=1.0).solve(problem, start, np.random.default_rng(0))
     assert result.history[0]["surrogate_violation"] <= 1e-4
+
+
+class Slope:
+    """``c = z - 1``, whose proximal steps have the length 1 / r."""
+
+    def at(self, z):
+        return SlopePoint(z)
+
+
+class SlopePoint:
+    def __init__(self, z):
+        self.scores, self.objective, self.constraints = z, 0.0, z - 1
+
+    def gradient(self, objective, multipliers):
+        return multipliers
+
+
+def test_steps_become_longer():
+    """Steps of one length would be 99."""
+    begin = find_feasible(Slope(), np.array([100.0]), everywhere, 0.0, lambda: 1.0)
+    assert begin.violation <= 0.0
+    assert not begin.is_stationary
+    assert begin.n_iter <= 12
