@@ -24,7 +24,7 @@ test-all: .venv/plain
 
 # The fast tier with the oldest versions that pyproject.toml allows, without what libraries other than torch, which is
 # pinned, hardly touch.
-OWN := solvers constraints models torch distributed test_language.py test_layering.py
+OWN := solvers constraints objectives pairwise models theory torch distributed test_language.py test_layering.py
 
 test-min: .venv-lowest/plain
 	.venv-lowest/bin/python -m pytest -n 2 --dist worksteal $(addprefix --ignore tests/,$(OWN))
