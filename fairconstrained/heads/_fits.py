@@ -10,13 +10,18 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.metadata_routing import (
+    MetadataRequest,
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+)
 from sklearn.utils.validation import has_fit_parameter
 
 from fairconstrained.heads._scores import GroupTargets, base_scores, group_probabilities
 from fairconstrained.tables import Table
 
-__all__ = ["Columns", "Models", "fit_and_score", "scored", "takes_in_fit"]
+__all__ = ["Columns", "Models", "fit_and_score", "routing_of", "scored", "takes_in_fit"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +56,16 @@ class Columns:
     def fitted(self, model: Any, y: np.ndarray, rows: np.ndarray, names: tuple[str, ...]) -> Any:
         """Return a copy of a model that is fitted on some rows, with those columns among ``names`` that it takes."""
         known = {"sample_weight": self.sample_weight, "sensitive_features": self.sensitive_features, **self.others}
-        given = {name: known[name] for name in names if known[name] is not None}
+        given = {name: _safe_indexing(known[name], rows) for name in names if known[name] is not None}
         requested = _requested(model, given)
         taken = {
-            name: _safe_indexing(values, rows)
+            name: values
             for name, values in given.items()
-            if name in requested or (name != "sensitive_features" and has_fit_parameter(model, name))
+            if name not in requested and name != "sensitive_features" and has_fit_parameter(model, name)
         }
         # Without requests, meta-estimators that take weights by themselves refuse them while routing is on.
         with config_context(enable_metadata_routing=bool(requested)):
+            taken |= _routed(model, {name: given[name] for name in requested})
             return clone(model).fit(_taken(self.X, rows), y[rows], **taken)
 
 
@@ -68,13 +74,27 @@ def takes_in_fit(model: Any, name: str) -> bool:
     return has_fit_parameter(model, name) or bool(_requested(model, (name,)))
 
 
+def routing_of(model: Any) -> MetadataRequest | MetadataRouter:
+    """The metadata that a model requests or hands on; nothing for a meta-estimator that cannot route."""
+    try:
+        return get_routing_for_object(model)
+    except NotImplementedError:
+        return MetadataRequest(owner=type(model).__name__)
+
+
 def _requested(model: Any, names: Iterable[str]) -> set[str]:
     """The arguments among ``names`` that a model requests for `fit` by metadata routing."""
     with config_context(enable_metadata_routing=True):
-        try:
-            return set(get_routing_for_object(model).consumes("fit", names))
-        except NotImplementedError:  # a meta-estimator that cannot route
-            return set()
+        return set(routing_of(model).consumes("fit", names))
+
+
+def _routed(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model requests for `fit`, by the names that its `fit` has for it."""
+    if not given:
+        return {}
+    to_fit = MethodMapping().add(caller="fit", callee="fit")
+    router = MetadataRouter(owner="head").add(estimator=model, method_mapping=to_fit)
+    return dict(router.route_params(caller="fit", params=given).estimator.fit)
 
 
 def fit_and_score(

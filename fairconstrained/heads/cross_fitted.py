@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from pandas.util import hash_pandas_object
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -20,6 +21,7 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -32,7 +34,7 @@ from fairconstrained.checks.seeds import seed_of
 from fairconstrained.estimators import BaseFairEstimator, PartialParityClassifier
 from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.heads._basis import ScoreBasis
-from fairconstrained.heads._fits import Columns, fit_and_score, scored, takes_in_fit
+from fairconstrained.heads._fits import Columns, fit_and_score, routing_of, scored, takes_in_fit
 from fairconstrained.heads._scores import GroupTargets, classifies
 from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, check_scored_once
 from fairconstrained.model_selection.pipelines import last_step
@@ -102,6 +104,27 @@ class CrossFits:
     def _base(self) -> Any:
         """The estimator itself, where it is in a `FrozenEstimator`."""
         return self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
+
+    @property
+    def _is_prefit(self) -> bool:
+        """Whether the estimator is fitted already."""
+        return isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the metadata that `fit` requests, and what it hands on to the estimator's `fit` and to ``cv``.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        to_fit, to_split = MethodMapping(), MethodMapping()
+        for caller in ("fit", "fit_transform"):
+            to_fit.add(caller=caller, callee="fit")
+            to_split.add(caller=caller, callee="split")
+        if not self._is_prefit:
+            router.add(estimator=routing_of(self.estimator), method_mapping=to_fit)
+        return router.add(splitter=self.cv, method_mapping=to_split)
 
 
 @with_parameters
@@ -215,6 +238,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             sample_weight = _check_sample_weight(sample_weight, np.empty((y.size, 1)), ensure_non_negative=True)
         targets = GroupTargets.of(sensitive_features, y.size, self._takes_overlapping_groups)
         self.groups_ = targets.without_rows()
+        if fit_params and get_config()["enable_metadata_routing"]:
+            process_routing(self, "fit", **fit_params)  # raises for what the estimator has not requested
         columns = Columns(X, y, targets, sensitive_features, sample_weight, fit_params)
         self._check_estimators(columns)
         scores, shares = self._fitted_scores(columns, groups)
@@ -271,10 +296,6 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if numbers.dtype.kind in "biuf":
             return numbers.astype(float)
         return hash_pandas_object(pd.DataFrame(X).astype(str), index=False).to_numpy().astype(float)[:, None]
-
-    @property
-    def _is_prefit(self) -> bool:
-        return isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
 
     def _group_model(self, X: Any) -> Any:
         """The estimator of the groups of rows, not fitted; None if groups are not estimated."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -11,13 +12,14 @@ import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import LinearSVC
 
 from fairconstrained import (
@@ -365,6 +367,41 @@ def test_search_over_kappa_with_routing(rows):
         search.fit(X, y, sensitive_features=groups)
     assert search.best_params_ == {"head__kappa": 0.05}
     assert search.cv_results_["mean_test_gap"][1] > search.cv_results_["mean_test_gap"][0]
+
+
+class Priced(GaussianNB):
+    """A model with a further argument of `fit`; ``seen`` has the sums of those of all fits."""
+
+    seen: ClassVar[list[float]] = []
+
+    def fit(self, X, y, sample_weight=None, cost=None):
+        self.seen.append(None if cost is None else cost.sum())
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("alias", [True, "price"])
+@pytest.mark.parametrize("in_pipeline", [False, True])
+@pytest.mark.parametrize("scores", [False, True])
+def test_what_the_estimator_requests_reaches_it(rows, routing, alias, in_pipeline, scores):
+    X, y, groups = rows
+    Priced.seen.clear()
+    base = Priced().set_fit_request(cost=alias)
+    base = make_pipeline(FunctionTransformer(), base) if in_pipeline else base
+    params = {"group_estimator": None, "cv": GroupKFold(2), "random_state": 0}
+    last = [CrossFittedScores(base, **params), PARITY] if scores else [FairHeadClassifier(base, PARITY, **params)]
+    given = {"cost" if alias is True else alias: np.ones(y.size), "groups": np.arange(y.size) < 500}
+    make_pipeline(FunctionTransformer(), *last).fit(X, y, sensitive_features=groups, **given)
+    assert sorted(Priced.seen) == [500, 700, 1200]
+
+
+@pytest.mark.parametrize(("requested", "error"), [(None, UnsetMetadataPassedError), (False, TypeError)])
+def test_what_the_estimator_does_not_request_is_an_error(rows, routing, requested, error):
+    X, y, groups = rows
+    base = Priced().set_fit_request(cost=requested)
+    model = FairHeadClassifier(base, PARITY, group_estimator=None, cv=2)
+    for fitted in (model, make_pipeline(FunctionTransformer(), model)):
+        with pytest.raises(error, match="cost"):
+            fitted.fit(X, y, sensitive_features=groups, cost=np.ones(y.size))
 
 
 def test_regressors(rows):
