@@ -89,7 +89,7 @@ def _requested(model: Any, names: Iterable[str]) -> set[str]:
 
 
 def _routed(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model requests for `fit`, by the names that its `fit` has for it."""
+    """The values that a model requests for `fit`, by the names that its `fit` has for them."""
     if not given:
         return {}
     to_fit = MethodMapping().add(caller="fit", callee="fit")
