@@ -136,7 +136,7 @@ async function settled(page) {
   await page.waitForFunction(reached, null, { timeout: 5000 }).catch(() => {}); // if not, the rules find it
 }
 
-async function check(context, origin, name, known, modes) {
+async function check(context, origin, known, name, modes) {
   const page = await context.newPage();
   page.on("console", (message) => message.type() === "error" && found(name, `console: ${message.text()}`));
   page.on("pageerror", (error) => found(name, `error: ${error.message}`));
@@ -203,10 +203,7 @@ try {
     ? chosen.map((name) => [name, MODES])
     : names.map((name, number) => [name, inTurns[number % inTurns.length]]);
   const worker = async () => {
-    for (let next = queue.shift(); next; next = queue.shift()) {
-      const [name, modes] = next;
-      await check(context, origin, name, known, modes);
-    }
+    for (let next = queue.shift(); next; next = queue.shift()) await check(context, origin, known, ...next);
   };
   await Promise.all(Array.from({ length: JOBS }, worker));
   checkLinks(origin, known, new Set(await readdir(folder, { recursive: true })));

@@ -56,17 +56,17 @@ class Columns:
     def fitted(self, model: Any, y: np.ndarray, rows: np.ndarray, names: tuple[str, ...]) -> Any:
         """Return a copy of a model that is fitted on some rows, with those columns among ``names`` that it takes."""
         known = {"sample_weight": self.sample_weight, "sensitive_features": self.sensitive_features, **self.others}
-        given = {name: _safe_indexing(known[name], rows) for name in names if known[name] is not None}
+        given = {name: known[name] for name in names if known[name] is not None}
         requested = _requested(model, given)
         taken = {
-            name: values
+            name: _safe_indexing(values, rows)
             for name, values in given.items()
-            if name not in requested and name != "sensitive_features" and has_fit_parameter(model, name)
+            if name in requested or (name != "sensitive_features" and has_fit_parameter(model, name))
         }
         # Without requests, meta-estimators that take weights by themselves refuse them while routing is on.
         with config_context(enable_metadata_routing=bool(requested)):
-            taken |= _routed(model, {name: given[name] for name in requested})
-            return clone(model).fit(_taken(self.X, rows), y[rows], **taken)
+            routed = _routed(model, {name: taken.pop(name) for name in requested})
+            return clone(model).fit(_taken(self.X, rows), y[rows], **taken, **routed)
 
 
 def takes_in_fit(model: Any, name: str) -> bool:

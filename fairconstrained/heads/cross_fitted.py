@@ -238,8 +238,6 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             sample_weight = _check_sample_weight(sample_weight, np.empty((y.size, 1)), ensure_non_negative=True)
         targets = GroupTargets.of(sensitive_features, y.size, self._takes_overlapping_groups)
         self.groups_ = targets.without_rows()
-        if fit_params and get_config()["enable_metadata_routing"]:
-            process_routing(self, "fit", **fit_params)  # raises for what the estimator has not requested
         columns = Columns(X, y, targets, sensitive_features, sample_weight, fit_params)
         self._check_estimators(columns)
         scores, shares = self._fitted_scores(columns, groups)
@@ -332,6 +330,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
 
     def _check_estimators(self, columns: Columns) -> None:
         """Raise or warn about what an estimator cannot do."""
+        if columns.others and get_config()["enable_metadata_routing"]:
+            process_routing(self, "fit", **columns.others)  # raises for what the estimator has not requested
         for name in columns.others:
             if self._is_prefit or not takes_in_fit(self.estimator, name):
                 raise TypeError(f"{type(self._base).__name__}, the estimator, does not take {name} in fit.")
