@@ -23,7 +23,7 @@ from fairconstrained.datasets import make_biased_ranking
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics import pairwise_ranking_gap
 
-__all__ = ["measure"]
+__all__ = ["measure", "quality_of"]
 
 KAPPA = 0.02
 DOCUMENTS = (10_000, 100_000, 1_000_000)
@@ -44,8 +44,8 @@ def _example(quick: bool) -> pd.DataFrame:
         sizes = raw[f"group_{part}"]
         parts[part] = raw[f"X_{part}"], raw[f"y_{part}"], np.repeat(np.arange(sizes.size), sizes)
     X, y, _ = parts["train"]
-    told = np.nan_to_num(np.abs([np.corrcoef(column, y)[0, 1] if column.std() else 0.0 for column in X.T]))
-    quality, at = int(told.argmax()), float(np.median(X[:, told.argmax()]))
+    quality = quality_of(X, y)
+    at = float(np.median(X[:, quality]))
     network = {"hidden_layer_sizes": _HIDDEN, "alpha": 1e-3}
     methods: dict[str, dict[str, Any]] = {
         "unconstrained": {"kappa": None},
@@ -69,6 +69,11 @@ def _example(quick: bool) -> pd.DataFrame:
             row[f"{part}_gap"] = pairwise_ranking_gap(y, model.predict(X), qid=qid, sensitive_features=groups)
         rows.append(row | {"status": model[-1].status_})
     return pd.DataFrame(rows)
+
+
+def quality_of(X: np.ndarray, y: np.ndarray) -> int:
+    """The feature that tells most about the grade."""
+    return int(np.nanargmax([abs(np.corrcoef(column, y)[0, 1]) if column.std() else 0.0 for column in X.T]))
 
 
 def _options(name: str, options: dict[str, Any], quick: bool) -> dict[str, Any]:
