@@ -2,7 +2,8 @@
 
 Does what is missing in ``benchmarks/results/new_rows_raw.csv``, and begins with the copy in the documentation where
 there is none: stop it whenever you like. ``--data``, ``--notions``, ``--methods``, ``--kappas`` and ``--seeds`` choose
-a part. ``--promise`` runs the second part instead, draws from known populations. ``--plots`` draws what there is, and
+a part. ``--promise`` runs the second part instead, draws from known populations, and ``--estimators`` the third, the
+bounds of the other estimators. ``--plots`` draws what there is, and
 ``--docs`` also puts the figure and the tables where the documentation takes them from. ``--quick`` takes one small
 generated data set, to see that everything works; its numbers mean nothing.
 """
@@ -26,7 +27,7 @@ from benchmarks._common import (
 from benchmarks._runner import read, run_all
 from benchmarks.any_model.data import QUICK
 from benchmarks.any_model.notions import NOTIONS
-from benchmarks.new_rows import populations
+from benchmarks.new_rows import estimators, populations
 from benchmarks.new_rows.figures import draw_all
 from benchmarks.new_rows.methods import DATA, METHODS, SAMPLES
 from benchmarks.new_rows.tables import write_tables
@@ -47,13 +48,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kappas", default=",".join(map(str, KAPPAS)))
     parser.add_argument("--draws", type=int, default=populations.N_DRAWS, help="of every population and size")
     parser.add_argument("--promise", action="store_true", help="draws from known populations")
+    parser.add_argument("--estimators", action="store_true", help="bounds of the other estimators")
     arguments = parsed(parser)
     arguments.kappas = [float(kappa) for kappa in arguments.kappas.split(",")]
-    arguments.sizes = populations.SIZES
+    arguments.sizes, arguments.of_estimators = populations.SIZES, estimators.DATA
     if arguments.quick:
         arguments.data, arguments.seeds, arguments.kappas = QUICK, range(1), KAPPAS[:1]
         arguments.notions, arguments.methods = QUICK_NOTIONS, QUICK_METHODS
         arguments.sizes, arguments.draws = populations.SIZES[:1], 1
+        arguments.of_estimators = estimators.QUICK_DATA
     return arguments
 
 
@@ -69,6 +72,14 @@ def main() -> None:
         draws = read(path, populations.COLUMNS)
         if len(draws):
             save(significant(populations.summary(draws)), f"{stem}_promise")
+    elif arguments.estimators:
+        path = begun(f"{stem}_fits.csv")
+        if not arguments.plots:
+            fits = estimators.all_fits(arguments.of_estimators, arguments.seeds)
+            run_all(fits, estimators.run_fit, path, estimators.COLUMNS, arguments.jobs)
+        measured = read(path, estimators.COLUMNS)
+        if len(measured):
+            save(significant(estimators.summary(measured)), f"{stem}_estimators")
     else:
         path = begun(f"{stem}_raw.csv")
         if not arguments.plots:

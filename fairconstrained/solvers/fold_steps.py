@@ -18,6 +18,9 @@ __all__ = ["has_steps", "scores_without_folds"]
 _MANY = 1000
 #: Components less than this share of ``kappa`` below their bound, or so little, may be active.
 _SLACK, _LEAST_SLACK = 0.05, 1e-6
+#: Part of the objective up to which a step without bounds would lower it, where none is active: its slope is what the
+#: solver has left of it then, and so are the multipliers that balance it.
+_LEAST_DESCENT = 1e-6
 #: Ridge of the Hessians, for features that a part of the rows lacks.
 _RIDGE = 1e-9
 
@@ -59,7 +62,7 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
         return None
     scores = problem.scores(params)
     whole = _Rows.of(problem, scores)
-    solution = _solution(problem, whole, params)
+    solution = _solution(problem, whole, params, scores)
     folds, unseen = problem.data.folds(n_folds), scores.copy()
     for fold, step in enumerate(_steps(problem, whole, solution, folds, n_folds)):
         unseen[folds == fold] += step
@@ -135,7 +138,7 @@ class _Solution(NamedTuple):
     normals: np.ndarray
 
 
-def _solution(problem: Problem, whole: _Rows, params: np.ndarray) -> _Solution:
+def _solution(problem: Problem, whole: _Rows, params: np.ndarray, scores: np.ndarray) -> _Solution:
     """The multipliers that balance the slope of the objective best, and the components that they are of."""
     model: Any = problem.model
     slack = np.repeat(
@@ -149,7 +152,9 @@ def _solution(problem: Problem, whole: _Rows, params: np.ndarray) -> _Solution:
     gradients[:, 0] += model.penalty(params)[1]
     curvature = Curvature.of(model, model.curvature(problem.data, whole.curvature(none)))
     lengths = curvature.descents(gradients)
-    found = nnls(lengths[:, 1:], -lengths[:, 0])[0] if active.size else np.empty(0)
+    descent = lengths[:, 0] @ lengths[:, 0] / 2
+    is_bound = active.size and descent > _LEAST_DESCENT * abs(problem.objective_at(params, scores))
+    found = nnls(lengths[:, 1:], -lengths[:, 0])[0] if is_bound else np.zeros(active.size)
     multipliers = none
     multipliers[active] = found
     return _Solution(active[found > 0], multipliers, gradients[:, 1:][:, found > 0])

@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairconstrained.constraints import DemographicParity, LossParity
+from fairconstrained.constraints import DemographicParity, GroupRates, LossParity
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Hinge, Logistic
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import AugmentedLagrangian, scores_without_folds
+from fairconstrained.solvers import AugmentedLagrangian, InteriorPoint, scores_without_folds
 
 N_FOLDS = 5
 
 
-def problem_of(constraint, loss=None, n_samples=400, n_features=25):
+def problem_of(constraint, loss=None, n_samples=400, n_features=25, effects=(2.0, 0.5), alpha=0.01):
     rng = np.random.default_rng(0)
     groups = rng.random(n_samples) < 0.4
     X = rng.normal(size=(n_samples, n_features))
-    y = rng.random(n_samples) < 1 / (1 + np.exp(-np.where(groups, 2.0, 0.5) * X[:, 0]))
+    y = rng.random(n_samples) < 1 / (1 + np.exp(-np.where(groups, *effects) * X[:, 0]))
     data = FairData.from_arrays(X, 2.0 * y - 1, groups.astype(int), ("a", "b"))
     objective = (Logistic() if loss is None else loss).bind(data)
-    return Problem(objective, (constraint.bind(data),), data, model=LinearModel(n_features, alpha=0.01))
+    return Problem(objective, (constraint.bind(data),), data, model=LinearModel(n_features, alpha=alpha))
 
 
 def solved(problem):
@@ -57,6 +57,17 @@ def test_steps_of_a_bound_that_is_not_active_are_those_of_the_objective():
         rest.append(np.where(folds == fold, loose.scores(solved(part)), 0.0))
     moved = np.linalg.norm(sum(rest) - loose.scores(params))
     assert np.linalg.norm(by_steps - sum(rest)) < 0.3 * moved
+
+
+def test_bounds_that_are_nearly_reached_without_them_are_not_active():
+    """Their multipliers are rounding errors, and their slopes balance each other: steps along both lead far away."""
+    options = {"n_features": 3, "effects": (1.0, 1.0), "alpha": 1e-4}
+    loose = problem_of(GroupRates("log_loss", rule="ceiling", kappa=5.0), **options)
+    params = InteriorPoint().solve(loose, None, np.random.default_rng(0)).model_state
+    worst = loose.constraints[0].metric(loose.scores(params))
+    near = problem_of(GroupRates("log_loss", rule="ceiling", kappa=1.01 * worst), **options)
+    expected = scores_without_folds(loose, params, N_FOLDS)
+    np.testing.assert_allclose(scores_without_folds(near, params, N_FOLDS), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(("constraint", "loss"), [(LossParity(0.03), Hinge()), (DemographicParity(0.05), None)])
