@@ -10,7 +10,7 @@ pytest.importorskip("tqdm")
 
 from benchmarks.any_model.notions import NOTIONS
 from benchmarks.new_rows import __main__ as command
-from benchmarks.new_rows import populations
+from benchmarks.new_rows import estimators, populations
 from benchmarks.new_rows.figures import draw_all
 from benchmarks.new_rows.methods import DATA, METHODS, ONLY_FOR, SAMPLES
 from benchmarks.new_rows.tables import cells, compared, costs, few_rows, kept, write_tables
@@ -89,10 +89,27 @@ def test_draws_are_counted():
     assert (line.within_one_error, line.within, line.certified, line.draws) == (1.0, 0.5, 0.0, 2)
 
 
+def test_values_are_compared_with_their_floors():
+    shared = {"seed": 0, "status": "optimal", "estimate": 0.1, "estimate_error": 0.01, "score": 0.8, "seconds": 1.0}
+    shared |= {"training": 0.2, "new": 0.16, "floor": 0.19, "data": "bank", "kappa": 0.2, "bound": 0.2}
+    rows = [shared | {"estimator": name} for name in ("minority share", "sigmoid rates")]
+    below, above = estimators.summary(pd.DataFrame(rows)).over_floor
+    assert below == pytest.approx(0.19 / 0.16)
+    assert above == pytest.approx(0.16 / 0.19)
+
+
+def test_samples_of_rankings_are_of_whole_queries():
+    train, test = estimators.rows_of("generated rankings", 0)
+    assert not set(train.qid) & set(test.qid)
+    sample = train.resampled(0.5, np.random.default_rng(0))
+    assert len(np.unique(sample.qid)) == round(0.5 * len(np.unique(train.qid)))
+    assert (np.bincount(sample.qid) == 10).all()
+
+
 def test_quick_runs_write_tables_and_a_figure(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "RESULTS", tmp_path)
     monkeypatch.setattr("benchmarks._common.RESULTS", tmp_path)
-    for more in ([], ["--promise"]):
+    for more in ([], ["--promise"], ["--estimators"]):
         monkeypatch.setattr(sys, "argv", ["new_rows", "--quick", *more])
         command.main()
     raw = pd.read_csv(tmp_path / "new_rows_quick_raw.csv")
@@ -100,6 +117,9 @@ def test_quick_runs_write_tables_and_a_figure(monkeypatch, tmp_path):
     assert {"before", "default", "promise", "two_regressions"} == set(raw.method)
     assert raw.loc[raw.method == "default", "estimate"].notna().all()
     assert (tmp_path / "new_rows_quick.png").exists()
+    fits = pd.read_csv(tmp_path / "new_rows_quick_fits.csv")
+    assert set(fits.estimator) == set(estimators.ESTIMATORS)
+    assert not fits.status.str.startswith("error").any()
     draws = pd.read_csv(tmp_path / "new_rows_quick_draws.csv")
     assert set(draws.method) == set(populations.METHODS)
     assert not draws.status.str.startswith("error").any()
