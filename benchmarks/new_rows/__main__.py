@@ -75,7 +75,7 @@ def main() -> None:
     elif arguments.estimators:
         path = begun(f"{stem}_fits.csv")
         if not arguments.plots:
-            fits = estimators.all_fits(arguments.of_estimators, arguments.seeds)
+            fits = estimators.all_fits(arguments.of_estimators, arguments.seeds, 1 if arguments.quick else None)
             run_all(fits, estimators.run_fit, path, estimators.COLUMNS, arguments.jobs)
         measured = read(path, estimators.COLUMNS)
         if len(measured):

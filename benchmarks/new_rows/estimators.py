@@ -115,7 +115,9 @@ ESTIMATORS: dict[str, Bounded] = {
     "minority share": Bounded(
         lambda share, _: MinorityRateClassifier(share, rate="indicator"), (0.05, 0.2), bounds_from_below=True
     ),
-    "error of a class": Bounded(lambda bound, _: NeymanPearsonClassifier({0: bound}, constraint="error"), (0.05, 0.1)),
+    "error of a class": Bounded(
+        lambda bound, _: NeymanPearsonClassifier({0: bound}, constraint="error"), (0.05, 0.1), has_groups=False
+    ),
     "loss of a class": Bounded(lambda bound, _: NeymanPearsonClassifier({0: bound}), (0.3, 0.5), has_groups=False),
     "losses of groups": Bounded(_loss_of_groups(GroupLossClassifier)),
     "squared losses of groups": Bounded(_loss_of_groups(GroupLossRegressor), kind="numbers"),
@@ -239,12 +241,12 @@ class Fit:
         return {"task": self.name} | asdict(self)
 
 
-def all_fits(data: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> Iterator[Fit]:
-    """The fits of all estimators to the data of their kind, one split after the other."""
+def all_fits(data: Mapping[str, Sequence[str]], seeds: Sequence[int], most: int | None = None) -> Iterator[Fit]:
+    """The fits of all estimators to the data of their kind, under the first bounds, one split after the other."""
     for seed in seeds:
         for name, bounded in ESTIMATORS.items():
             for data_set in data[bounded.kind]:
-                for kappa in bounded.kappas:
+                for kappa in bounded.kappas[:most]:
                     yield Fit(data_set, seed, name, kappa)
 
 
