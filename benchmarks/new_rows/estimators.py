@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,6 +86,20 @@ def _loss_of_groups(estimator: type) -> Callable[[float, Rows], Any]:
     return make
 
 
+def _share_of_minority(less: float, rows: Rows) -> Any:
+    """A minority with its share of the rows among the positive decisions, or less by this part."""
+    share = np.unique(rows.groups, return_counts=True)[1].min() / rows.y.size
+    return MinorityRateClassifier((1 - less) * share, rate="indicator")
+
+
+def _of_class(constraint: str) -> Callable[[float, Rows], Any]:
+    return lambda bound, _: NeymanPearsonClassifier({0: bound}, constraint=constraint)
+
+
+def _bound_of_class(model: Any) -> float:
+    return model.bounds[0]
+
+
 @dataclass(frozen=True)
 class Bounded:
     """An estimator with a bound.
@@ -96,8 +111,8 @@ class Bounded:
     kappas : tuple of float
     kind : {"classes", "numbers", "rankings"}
         Targets that it takes.
-    bounds_from_below : bool
-        Whether the quantity should be large.
+    bound : callable
+        The bound of a model on what `constraint_values` gives.
     has_groups : bool
         Whether it is told the groups.
     """
@@ -105,20 +120,16 @@ class Bounded:
     make: Callable[[float, Rows], Any]
     kappas: tuple[float, ...] = (0.02, 0.05)
     kind: str = "classes"
-    bounds_from_below: bool = False
+    bound: Callable[[Any], float] = attrgetter("kappa")
     has_groups: bool = True
 
 
 ESTIMATORS: dict[str, Bounded] = {
     "sigmoid rates": Bounded(lambda kappa, _: RateParityClassifier(kappa, rate="sigmoid")),
     "parity pair": Bounded(lambda kappa, _: ParityPairClassifier(kappa), (1.05,)),
-    "minority share": Bounded(
-        lambda share, _: MinorityRateClassifier(share, rate="indicator"), (0.05, 0.2), bounds_from_below=True
-    ),
-    "error of a class": Bounded(
-        lambda bound, _: NeymanPearsonClassifier({0: bound}, constraint="error"), (0.05, 0.1), has_groups=False
-    ),
-    "loss of a class": Bounded(lambda bound, _: NeymanPearsonClassifier({0: bound}), (0.3, 0.5), has_groups=False),
+    "minority share": Bounded(_share_of_minority, (0.0, 0.2), bound=lambda model: 1 - model.min_share),
+    "error of a class": Bounded(_of_class("error"), (0.05, 0.1), bound=_bound_of_class, has_groups=False),
+    "loss of a class": Bounded(_of_class("loss"), (0.3, 0.5), bound=_bound_of_class, has_groups=False),
     "losses of groups": Bounded(_loss_of_groups(GroupLossClassifier)),
     "squared losses of groups": Bounded(_loss_of_groups(GroupLossRegressor), kind="numbers"),
     "squared losses, differences": Bounded(
@@ -262,13 +273,12 @@ def run_fit(task: Fit) -> list[Row]:
         model = _fit(model, train)
     own, size = _value(model, train), test.y.size / train.y.size
     drawn = [_value(model, train.resampled(size, rng)) for _ in range(_N_SAMPLES)]
-    bound = getattr(model, "kappa", task.kappa)
     gap = max(model.new_row_gaps_.values(), key=lambda each: each.estimate)
     measured: Row = {
-        "bound": bound,
+        "bound": bounded.bound(model),
         "training": own,
         "new": _value(model, test),
-        "floor": bound + float(np.mean(drawn)) - own,
+        "floor": bounded.bound(model) + float(np.mean(drawn)) - own,
         "estimate": gap.estimate,
         "estimate_error": gap.standard_error,
         "score": model.score(test.X, test.y, **_told(test, "qid")),
@@ -283,6 +293,5 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
     numbers = ["bound", "training", "new", "floor", "estimate", "estimate_error", "score", "seconds"]
     grouped = results.groupby(["estimator", "data", "kappa"], sort=False)
     table = grouped[numbers].mean().assign(splits=grouped.seed.nunique()).reset_index()
-    from_below = table.estimator.map({name: bounded.bounds_from_below for name, bounded in ESTIMATORS.items()})
-    ratio = (table.new / table.floor).where(~from_below, table.floor / table.new)
+    ratio = table.new / table.floor
     return table.assign(over_floor=ratio, is_kept=ratio <= KEPT)
