@@ -62,7 +62,7 @@ class Rows(NamedTuple):
 
 
 def _value(model: Any, rows: Rows) -> float:
-    """What is bounded."""
+    """The largest of the bounded quantities."""
     return max(model.constraint_values(rows.X, rows.y, **_told(rows)).values())
 
 
