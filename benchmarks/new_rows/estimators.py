@@ -17,6 +17,7 @@ from benchmarks.any_model.data import CASES, TRAINING_SHARE, linear_features, lo
 from benchmarks.any_model.fronts import KEPT
 from benchmarks.any_model.methods import quiet
 from benchmarks.any_model.trees import Seconds
+from benchmarks.new_rows.methods import dense
 from benchmarks.rate_parity.ranking import quality_of
 from fairconstrained import (
     FairRanker,
@@ -212,7 +213,7 @@ def rows_of(data: str, seed: int) -> tuple[Rows, Rows]:
     """Rows to train on, and new ones, with the features of linear models."""
     parts = _parts(TABLES[data](), seed) if data in TABLES else load_split(data, seed)
     features = linear_features(parts[0].X)
-    train, test = (Rows(_dense(features.transform(part.X)), *part[1:]) for part in parts)
+    train, test = (Rows(dense(features.transform(part.X)), *part[1:]) for part in parts)
     return train, test
 
 
@@ -226,10 +227,6 @@ def _parts(table: Table, seed: int) -> tuple[Table, Table]:
         for part in (is_drawn, ~is_drawn)
     )
     return train, test
-
-
-def _dense(table: Any) -> np.ndarray:
-    return table.toarray() if hasattr(table, "toarray") else np.asarray(table)
 
 
 @dataclass(frozen=True)

@@ -63,10 +63,10 @@ def features_of(data: str, seed: int) -> Split:
     """Split with the features of linear models, as arrays."""
     split = split_of(data, seed)
     features = linear_features(split.train.X)
-    return Split(*(part._replace(X=_dense(features.transform(part.X))) for part in split))
+    return Split(*(part._replace(X=dense(features.transform(part.X))) for part in split))
 
 
-def _dense(X: Any) -> Any:
+def dense(X: Any) -> Any:
     return X.toarray() if hasattr(X, "toarray") else np.asarray(X)
 
 
