@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -36,12 +37,14 @@ from fairconstrained.models import LinearModel
 from fairconstrained.models.pairs import PairModel
 from fairconstrained.objectives import Logistic, Objective
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import AdamLagrangian
+from fairconstrained.solvers import AdamLagrangian, CrossFitted
 
 __all__ = ["FairRanker"]
 
 #: Name of its own constraint.
 _NAME = "pairwise_ranking"
+#: Numbers up to which the differences of the documents' features are kept, of all pairs: 270 MB.
+_MOST_NUMBERS = 2**25
 
 
 class _Pairs(NamedTuple):
@@ -122,7 +125,8 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         How to treat kinds of pairs that are so small that one pair counts more than ``max(kappa, 0.02)``, see
         `PartialParityClassifier`.
     solver : str, default="auto"
-        "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules.
+        "auto" is "cross_fitted" for linear scores where it suits and the differences of the features of all pairs are
+        at most 34 million numbers; else "augmented_lagrangian", and "adam_lagrangian" for modules.
 
     Attributes
     ----------
@@ -214,6 +218,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         self.groups_ = as_labels(() if sensitive_features is None else pairs.groups.names)
         problem = self._pair_problem(X, y, pairs)
         self._queries_of_pairs = pairs.queries[pairs.found[:, 0]][problem.data.order]
+        problem = self._with_differences(problem, self._queries_of_pairs)
         self._fit_problem(problem, Target(np.ones(len(pairs.found))), problem.data.n_samples)
         del self._queries_of_pairs
         scores = self._fitted.model.scores(self._fitted.start.model_state, X)
@@ -259,6 +264,18 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         model = PairModel(self._model(items), items)
         return Problem(model=model, objective=self._objective().bind(data), constraints=constraints, data=data)
 
+    def _with_differences(self, problem: Problem, queries: np.ndarray) -> Problem:
+        """The problem with differences of features as rows, whose scores are linear, if its solver is to be one for it.
+
+        Pairs of a query share documents, and are in one fold.
+        """
+        model, data = cast(PairModel, problem.model), problem.data
+        is_small = data.n_samples * model.items.n_features <= _MOST_NUMBERS
+        if not is_small or not isinstance(model.base, LinearModel) or self.solver not in ("auto", CrossFitted.name):
+            return problem
+        explicit = replace(problem.on(replace(data, X=model.row_features(data), clusters=queries)), model=model.base)
+        return explicit if self.solver == CrossFitted.name or CrossFitted.suits(explicit) else problem
+
     def _fold_units(self, problem: Problem) -> np.ndarray:
         """Implement `TellsNewRows._fold_units`; pairs of a query share documents."""
         return self._queries_of_pairs
@@ -270,8 +287,8 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         return data.unions is None or len(data.unions.labels) < 2
 
     def _auto_solver(self, problem: Problem) -> str:
-        base = cast(PairModel, problem.model).base
-        return self._default_solver if isinstance(base, LinearModel) else AdamLagrangian.name
+        base = getattr(problem.model, "base", problem.model)
+        return super()._auto_solver(problem) if isinstance(base, LinearModel) else AdamLagrangian.name
 
     def _objective(self) -> Objective:
         return Logistic()

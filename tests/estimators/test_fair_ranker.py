@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from fairconstrained import FairnessWarning, FairRanker
 from fairconstrained.checks.queries import query_pairs
 from fairconstrained.data import FairData
+from fairconstrained.datasets import make_biased_ranking
+from fairconstrained.estimators import fair_ranker
 from fairconstrained.metrics import pairwise_ranking_gap
 from fairconstrained.models import LinearModel, Perceptron, mlp
 from fairconstrained.models.pairs import PairModel
@@ -205,3 +207,37 @@ def test_weights_of_a_score_stand_for_repeated_documents(documents):
     assert repeated != model.score(X, y, qid=qid)
     with pytest.raises(ValueError, match="at least one non-zero"):
         model.score(X, y, np.zeros(y.size), qid=qid)
+
+
+def test_the_bound_is_not_learned_by_heart():
+    """The gap on other queries, in the mean over four draws of 120 queries with 60 features."""
+    gaps = {"auto": [], "augmented_lagrangian": []}
+    for seed in range(4):
+        X, y, qid, group = make_biased_ranking(520, n_features=60, random_state=seed)
+        new = qid >= 120
+        told = {"qid": qid[~new], "sensitive_features": group[~new]}
+        for solver, found in gaps.items():
+            ranker = FairRanker(0.05, solver=solver).fit(X[~new], y[~new], **told)
+            assert ranker.status_ == "optimal"
+            found.append(ranker.constraint_values(X[new], y[new], qid=qid[new], sensitive_features=group[new]))
+    means = {solver: np.mean([gap["pairwise_ranking"] for gap in found]) for solver, found in gaps.items()}
+    assert means["auto"] < 0.65 * means["augmented_lagrangian"]
+
+
+@pytest.mark.parametrize(("n_queries", "most", "is_few"), [(100, 2**25, True), (100, 0, False), (8, 2**25, False)])
+def test_few_directions_where_differences_fit_and_pairs_are_enough(n_queries, most, is_few, monkeypatch):
+    monkeypatch.setattr(fair_ranker, "_MOST_NUMBERS", most)
+    X, y, qid, group = make_biased_ranking(n_queries, random_state=0)
+    ranker = FairRanker(0.1).fit(X, y, qid=qid, sensitive_features=group)
+    assert ranker.solver_ == ("cross_fitted" if is_few else "augmented_lagrangian")
+    scores = X @ ranker.coef_[0]
+    np.testing.assert_allclose(ranker.predict(X), scores)
+    gap = pairwise_ranking_gap(y, scores, qid=qid, sensitive_features=group)
+    assert ranker.constraint_values_["pairwise_ranking"] == pytest.approx(gap)
+
+
+def test_sparse_documents_give_the_same_scores():
+    X, y, qid, group = make_biased_ranking(100, random_state=0)
+    fitted = [FairRanker(0.1).fit(form(X), y, qid=qid, sensitive_features=group) for form in (np.array, sp.csr_array)]
+    assert {ranker.solver_ for ranker in fitted} == {"cross_fitted"}
+    np.testing.assert_allclose(fitted[0].coef_, fitted[1].coef_, rtol=1e-4, atol=1e-6)
