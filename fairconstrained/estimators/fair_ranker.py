@@ -19,6 +19,7 @@ from fairconstrained.checks.queries import check_queries, query_pairs
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint, constraint_name
+from fairconstrained.estimators._cross_fitted_gaps import fold_obstacle
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._plain import plain_regressor
 from fairconstrained.estimators.grouping import as_labels, encode_groups
@@ -272,6 +273,8 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         model, data = cast(PairModel, problem.model), problem.data
         is_small = data.n_samples * model.items.n_features <= _MOST_NUMBERS
         if not is_small or not isinstance(model.base, LinearModel) or self.solver not in ("auto", CrossFitted.name):
+            return problem
+        if fold_obstacle(problem, CrossFitted().n_folds, queries):
             return problem
         explicit = replace(problem.on(replace(data, X=model.row_features(data), clusters=queries)), model=model.base)
         return explicit if self.solver == CrossFitted.name or CrossFitted.suits(explicit) else problem

@@ -92,10 +92,10 @@ def test_draws_are_counted():
 def test_values_are_compared_with_their_floors():
     shared = {"seed": 0, "status": "optimal", "estimate": 0.1, "estimate_error": 0.01, "score": 0.8, "seconds": 1.0}
     shared |= {"training": 0.2, "new": 0.16, "floor": 0.19, "data": "bank", "kappa": 0.2, "bound": 0.2}
-    rows = [shared | {"estimator": name} for name in ("minority share", "sigmoid rates")]
-    below, above = estimators.summary(pd.DataFrame(rows)).over_floor
-    assert below == pytest.approx(0.19 / 0.16)
-    assert above == pytest.approx(0.16 / 0.19)
+    rows = [shared | {"estimator": "sigmoid rates", "seed": seed, "new": new} for seed, new in enumerate((0.16, 0.36))]
+    (line,) = estimators.summary(pd.DataFrame(rows)).itertuples()
+    assert (line.splits, line.is_kept) == (2, False)
+    assert line.over_floor == pytest.approx(0.26 / 0.19)
 
 
 def test_samples_of_rankings_are_of_whole_queries():
