@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -11,7 +12,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-__all__ = ["Row", "Task", "read", "run_all"]
+__all__ = ["Row", "Task", "TaskOfFields", "read", "run_all"]
 
 Row = dict[str, Any]
 #: How the status of a task that raised an exception begins. It is tried again by the next run.
@@ -28,6 +29,21 @@ class Task(Protocol):
     @property
     def columns(self) -> Row:
         """Columns that all rows of the task share, its name as "task" among them."""
+
+
+@dataclass(frozen=True)
+class TaskOfFields:
+    """A task that its fields tell, all of which are columns."""
+
+    @property
+    def name(self) -> str:
+        """Name of the task, which no other task has."""
+        return "|".join(map(str, asdict(self).values()))
+
+    @property
+    def columns(self) -> Row:
+        """Columns that all rows of the task share."""
+        return {"task": self.name} | asdict(self)
 
 
 AnyTask = TypeVar("AnyTask", bound=Task)

@@ -3,9 +3,9 @@
 Does what is missing in ``benchmarks/results/new_rows_raw.csv``, and begins with the copy in the documentation where
 there is none: stop it whenever you like. ``--data``, ``--notions``, ``--methods``, ``--kappas`` and ``--seeds`` choose
 a part. ``--promise`` runs the second part instead, draws from known populations, and ``--estimators`` the third, the
-bounds of the other estimators. ``--plots`` draws what there is, and
-``--docs`` also puts the figure and the tables where the documentation takes them from. ``--quick`` takes one small
-generated data set, to see that everything works; its numbers mean nothing.
+bounds of the other estimators. ``--plots`` draws what there is, and ``--docs`` also puts the figure and the tables
+where the documentation takes them from. ``--quick`` takes small generated data sets, to see that everything works; its
+numbers mean nothing.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks._common import data_folder, set_threads
-from benchmarks._runner import Row
+from benchmarks._runner import Row, TaskOfFields
 from benchmarks.any_model.data import CASES, TRAINING_SHARE, linear_features, load_split
 from benchmarks.any_model.fronts import KEPT
 from benchmarks.any_model.methods import quiet
@@ -230,23 +230,13 @@ def _parts(table: Table, seed: int) -> tuple[Table, Table]:
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(TaskOfFields):
     """A fit of one estimator to one split, under one bound."""
 
     data: str
     seed: int
     estimator: str
     kappa: float
-
-    @property
-    def name(self) -> str:
-        """Name of the task, which no other task has."""
-        return "|".join(str(getattr(self, name)) for name in _SHARED)
-
-    @property
-    def columns(self) -> Row:
-        """Columns that all rows of the task share."""
-        return {"task": self.name} | asdict(self)
 
 
 def all_fits(data: Mapping[str, Sequence[str]], seeds: Sequence[int], most: int | None = None) -> Iterator[Fit]:

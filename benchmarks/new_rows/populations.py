@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks._common import set_threads
-from benchmarks._runner import Row
+from benchmarks._runner import Row, TaskOfFields
 from benchmarks.any_model.data import Part
 from benchmarks.any_model.methods import quiet, response_of_scores
 from benchmarks.any_model.notions import NOTIONS
@@ -77,23 +77,13 @@ METHODS: dict[str, Callable[[Part], Any]] = {
 
 
 @dataclass(frozen=True)
-class Draw:
+class Draw(TaskOfFields):
     """One method on one draw of rows from a population."""
 
     population: str
     n: int
     draw: int
     method: str
-
-    @property
-    def name(self) -> str:
-        """Name of the task, which no other task has."""
-        return "|".join(str(getattr(self, name)) for name in _SHARED)
-
-    @property
-    def columns(self) -> Row:
-        """Columns that all rows of the task share."""
-        return {"task": self.name} | asdict(self)
 
 
 def all_draws(sizes: Sequence[int], n_draws: int) -> Iterator[Draw]:
