@@ -19,7 +19,7 @@ from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._cross_fitted_gaps import SIZE_BY_ROWS
-from fairconstrained.estimators._held_out import HeldOut
+from fairconstrained.estimators._held_out import rows_apart
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators._worst_loss import MINIMAX, MinimisesWorstLoss
@@ -82,7 +82,11 @@ _BOOSTING = ("boosting", "boosting_type", "boost")
 _ROWS_PER_THREAD = 100_000
 #: Losses whose largest mean over groups trees can minimise, as they have a curvature.
 _LOSSES = ("log_loss", "squared")
-_FRACTION = [Interval(Real, 0, 1, closed="neither"), None]
+#: Value of ``validation_fraction`` that sets rows aside where there are enough, and the share that it stands for.
+_AUTO, _AUTO_SHARE = "auto", 0.3
+#: Rows that "auto" needs of every group and class, so that one of them is set aside.
+_FEWEST = 4
+_FRACTION = [Interval(Real, 0, 1, closed="neither"), StrOptions({_AUTO}), None]
 
 
 def _refuse_tables(X: Any) -> None:
@@ -99,9 +103,7 @@ class _DuringFit:
     """Attributes that a fit sets for later steps of its own, or for prediction, and that are no parameters."""
 
     _codes: FeatureCodes
-    #: Rows for validation, as they are before the problem is made of them.
-    _aside: tuple[Any, Any, np.ndarray] | None = None
-    #: The problem on the rows that the trees are fitted to, if it is another one.
+    #: The problem on the rows that the trees are fitted to, if others are for validation.
     _training: Problem | None = None
 
 
@@ -128,19 +130,22 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     monotonic_cst : array-like of shape (n_features,) or dict, default=None
         1 where scores must not fall with a feature, -1 where they must not rise, 0 where they may do either; or a dict
         from the name of a feature.
-    validation_fraction : float or None, default=None
+    validation_fraction : "auto", float or None, default="auto"
         Share of every group (and class) that no tree is fitted to. ``kappa`` then bounds the metrics on *these* rows,
         ``constraint_values_`` and ``objective_`` are theirs, and the number of trees is the one that is best there.
-        None: all of this refers to the training rows, which trees can memorise.
+        None: all of this refers to the rows that the trees are fitted to, which they can memorise, so that gaps on new
+        rows are often several times ``kappa``. "auto": 0.3 where anything is bounded (or ``early_stopping_rounds`` is
+        set) and so many rows are enough for ``kappa``; otherwise None. ``n_validation_rows_`` says which.
     early_stopping_rounds : int or None, default=None
         End when the objective on the validation rows, within the bounds, has not improved for so many trees. Those of
-        the first half do not count, as the bounds may not hold there yet. Needs ``validation_fraction``.
+        the first half do not count, as the bounds may not hold there yet. Needs validation rows.
     callbacks : sequence of callable, optional
         Functions that are called with a record of every 60th of the trees, see `fairconstrained.callbacks`.
     n_jobs : int or None, default=None
         Threads that trees are grown with. None: one for every 100,000 rows, at least one.
     random_state : int, RandomState instance or None, default=None
-        Seed of LightGBM, which draws nothing unless ``lgbm_params`` asks for it, and of the validation rows.
+        Seed of LightGBM, which draws nothing unless ``lgbm_params`` asks for it, and of the validation rows, which with
+        None are the same in every fit.
     warm_start : bool, default=False
         With a larger ``n_estimators`` than in the last fit, on the same rows: keep its trees and add the rest.
         Otherwise, for instance with another ``kappa``: begin with its multipliers, and grow all trees anew.
@@ -153,6 +158,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         for characters that LightGBM does not take. None if the scores are constant.
     n_trees_ : int
         Number of trees.
+    n_validation_rows_ : int
+        Number of the rows that no tree was fitted to, and that the bounds are about; 0: they are about all rows.
     multipliers_ : dict or None
         Multipliers of the surrogate's components, averaged over about ten rounds before the model's last tree; None
         where another multiple or shift of the scores had to be taken to keep a bound.
@@ -172,7 +179,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     lgbm_params: Mapping[str, Any] | None = parameter(None, [Mapping, None])
     categorical_features: Any = parameter(FROM_DTYPE, [StrOptions({FROM_DTYPE}), "array-like", None])
     monotonic_cst: Any = parameter(None, ["array-like", dict, None])
-    validation_fraction: float | None = parameter(None, _FRACTION)
+    validation_fraction: float | str | None = parameter(_AUTO, _FRACTION)
     early_stopping_rounds: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
     callbacks: Sequence[Callback] | None = parameter(None, ["array-like", None])
     n_jobs: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
@@ -278,7 +285,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
 
     @override
     def _solver(self, problem: Problem, **special: Any) -> Solver:
-        if self.early_stopping_rounds is not None and self.validation_fraction is None:
+        if self.early_stopping_rounds is not None and not self._has_validation_rows:
             raise ValueError(
                 f"early_stopping_rounds={self.early_stopping_rounds} stops by rows that no tree is fitted to; set "
                 "validation_fraction, such as 0.2."
@@ -291,22 +298,6 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
             verbose=self._solver_verbosity,
         )
 
-    @override
-    def _set_aside(
-        self, X: Any, y: np.ndarray, sensitive_features: Any, sample_weight: np.ndarray | None
-    ) -> np.ndarray | None:
-        self._aside = self._training = None
-        if self.validation_fraction is None:
-            return sample_weight
-        weights = np.ones(len(y)) if sample_weight is None else sample_weight.copy()
-        seed = seed_of(self.random_state)
-        held = HeldOut.of(X, self._strata(y), sensitive_features, weights, float(self.validation_fraction), seed)
-        of_held = np.zeros_like(weights)
-        of_held[held.rows] = weights[held.rows]
-        weights[held.rows] = 0.0
-        self._aside = X, sensitive_features, of_held
-        return weights
-
     def _strata(self, y: np.ndarray) -> np.ndarray:
         """Labels whose shares are to be the same among the validation rows."""
         return y
@@ -314,13 +305,35 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     @override
     def _problem(self, data: FairData, target: Target) -> Problem:
         """Implement `BaseFairEstimator._problem`; with validation rows it is theirs."""
-        problem = super()._problem(data, target)
-        if self._aside is None:
+        problem, strata = super()._problem(data, target), self._strata(data.y.numpy())
+        share, self._training = self._validation_share(problem, strata), None
+        self.n_validation_rows_ = 0
+        if share is None:
             return problem
-        (X, sensitive_features, weights), self._aside = self._aside, None
-        held = self._data(X, target, sensitive_features, weights, self._small)
-        self._training = problem
-        return replace(super()._problem(held, target), model=problem.model)
+        numbers = np.arange(data.n_samples)
+        seed = 0 if self.random_state is None else seed_of(self.random_state)
+        held = np.sort(rows_apart(strata, data.codes, numbers, share, seed))
+        self.n_validation_rows_ = held.size
+        rest = super()._problem(data.part(np.setdiff1d(numbers, held)), target)
+        self._training = replace(rest, model=problem.model)
+        return replace(super()._problem(data.part(held), target), model=problem.model)
+
+    def _validation_share(self, problem: Problem, strata: np.ndarray) -> float | None:
+        """Share of the rows for validation; None for none."""
+        given = self.validation_fraction
+        if given != _AUTO:
+            return None if given is None else float(given)
+        bounds = self._bounds_anything(problem) or (self._is_minimax and not self._holds_vacuously(problem.data))
+        if not bounds and self.early_stopping_rounds is None:
+            return None
+        counts = np.unique(np.stack([problem.data.codes, strata]), axis=1, return_counts=True)[1]
+        is_enough = counts.min() >= _FEWEST and all(c.resolves_with(_AUTO_SHARE) for c in problem.constraints)
+        return _AUTO_SHARE if is_enough else None
+
+    @property
+    @override
+    def _bounded_rows(self) -> str:
+        return "validation rows" if self.n_validation_rows_ else super()._bounded_rows
 
     @override
     def _run(

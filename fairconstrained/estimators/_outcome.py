@@ -100,6 +100,11 @@ class TellsOutcome(PromisesNewRows):
         """
         return dict.fromkeys(self.constraint_values_, getattr(self, "kappa", np.nan))
 
+    @property
+    def _bounded_rows(self) -> str:
+        """The rows whose metrics ``kappa`` bounds, in words."""
+        return "training rows"
+
     def _bounded_from_below(self) -> set[str]:
         """Names in ``constraint_values_`` of what is no gap, but has to be at least ``kappa``."""
         return set()

@@ -75,13 +75,13 @@ class WatchesSolver(TellsOutcome):
         yield f"{type(self).__name__}: {self.status_} after {seconds:.2g} s, solver {self.solver_}"
         for constraint in problem.constraints:
             name = constraint.name
-            line = f"  {name}: {self.constraint_values_[name]:.4g} on the training rows"
+            line = f"  {name}: {self.constraint_values_[name]:.4g} on the {self._bounded_rows}"
             gap = self.new_row_gaps_.get(name)
             if gap is not None and not np.isnan(gap.estimate):
                 line += f", about {gap.estimate:.3g} on new rows (standard error {gap.standard_error:.2g})"
             yield f"{line}; kappa is {constraint.kappa:g}"
         if accuracy := Accuracy.of(self, problem, scores):
             yield (
-                f"  accuracy: {accuracy.reached:.4f} on the training rows; always predicting the more frequent class "
-                f"has {accuracy.majority:.4f}"
+                f"  accuracy: {accuracy.reached:.4f} on the {self._bounded_rows}; always predicting the more "
+                f"frequent class has {accuracy.majority:.4f}"
             )

@@ -40,7 +40,7 @@ class Bound(NamedTuple):
     kappa : float or None
         Largest value of the metric that was allowed; None where nothing was bounded, NaN where that is not known.
     trained : float
-        The metric on the rows of training.
+        The metric on the rows that the bound is about.
     here : float
         The metric on the rows of the report; NaN where it was not measured.
     price : float
@@ -50,6 +50,8 @@ class Bound(NamedTuple):
         The training objective; NaN where it is not known.
     new_rows, error : float
         Estimate of the metric on new rows by the fit, and its standard error; NaN where there is none.
+    rows : str
+        The rows of ``trained`` in words: of boosted trees they may be those that no tree was fitted to.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Bound(NamedTuple):
     objective: float = np.nan
     new_rows: float = np.nan
     error: float = np.nan
+    rows: str = "training rows"
 
     @property
     def is_known(self) -> bool:
@@ -151,12 +154,13 @@ def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list
     kappas: dict[str, float | None] = core.named_kappas() if trained else {}
     objective = float(getattr(core, "objective_", np.nan))
     estimates: dict[str, tuple[float, float, str]] = getattr(core, "new_row_gaps_", {})
+    rows = getattr(core, "_bounded_rows", "training rows")
     bounds = []
     for name, value in trained.items():
         new_rows, error, _ = estimates.get(name, (np.nan, np.nan, ""))
         price = float(prices.get(name, np.nan))
         here_too = float(here.get(name, np.nan))
-        bounds.append(Bound(name, kappas[name], float(value), here_too, price, objective, new_rows, error))
+        bounds.append(Bound(name, kappas[name], float(value), here_too, price, objective, new_rows, error, rows))
     return bounds
 
 

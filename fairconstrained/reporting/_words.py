@@ -155,7 +155,7 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
         asked = f"trained with the bound kappa = {bound.kappa:g}, " if bound.is_known else ""
         if bound.kappa is None:
             asked = "trained without a bound, "
-        sentences.append(f"{_capital(name)}: {asked}it is {bound.trained:.4g} on the training rows{estimated}{here}.")
+        sentences.append(f"{_capital(name)}: {asked}it is {bound.trained:.4g} on the {bound.rows}{estimated}{here}.")
         # a penalty has no price, and no bound that could be loosened
         if abs(bound.price) > 0 or (bound.is_known and bound.price == 0):
             sentences.append(f"Price of {name}: {_price(bound)}.")
