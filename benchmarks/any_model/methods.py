@@ -20,7 +20,7 @@ from fairconstrained.constraints import LossParity
 
 #: kappa of a model without a bound.
 UNCONSTRAINED = float("inf")
-#: Share of the training rows that boosted trees with validation rows, and OxonFair, keep apart for their bounds.
+#: Share of the training rows that OxonFair keeps apart for its bounds, as boosted trees with validation rows do.
 VALIDATION_SHARE = 0.3
 #: Folds of heads, and of those on fewer training rows than `FEW_ROWS`, where models of four fifths of them are too
 #: unlike the model of all; the bounds of linear heads are then about their estimates for new rows.
@@ -204,17 +204,17 @@ def _outcomes(
 
 def boosting(setting: Setting) -> Iterator[Outcome]:
     """Boosted trees that follow the Lagrangian, with a bound on the gap of the training rows."""
-    return _boosting(setting)
+    return _boosting(setting, validation_fraction=None)
 
 
 def boosting_errors(setting: Setting) -> Iterator[Outcome]:
     """Boosted trees of fewest errors, with a bound on the gap of the training rows."""
-    return _boosting(setting, objective="zero_one")
+    return _boosting(setting, objective="zero_one", validation_fraction=None)
 
 
 def boosting_validation(setting: Setting) -> Iterator[Outcome]:
-    """Boosted trees that follow the Lagrangian, with a bound on the gap of rows that no tree is fitted to."""
-    return _boosting(setting, validation_fraction=VALIDATION_SHARE)
+    """Boosted trees that follow the Lagrangian, with a bound on the gap of rows that no tree is fitted to: the default."""
+    return _boosting(setting)
 
 
 def _boosting(setting: Setting, **params: Any) -> Iterator[Outcome]:
