@@ -213,7 +213,7 @@ def boosting_errors(setting: Setting) -> Iterator[Outcome]:
 
 
 def boosting_validation(setting: Setting) -> Iterator[Outcome]:
-    """Boosted trees that follow the Lagrangian, with a bound on the gap of rows that no tree is fitted to: the default."""
+    """Boosted trees that follow the Lagrangian, with a bound on the gap of rows that no tree is fitted to (default)."""
     return _boosting(setting)
 
 

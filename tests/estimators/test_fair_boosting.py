@@ -18,6 +18,7 @@ from fairconstrained import (
     ConvergenceWarning,
     FairBoostingClassifier,
     FairBoostingRegressor,
+    FairnessReport,
     FairnessWarning,
     certify,
     fairness_path,
@@ -42,7 +43,8 @@ from fairconstrained.problem import Problem
 from fairconstrained.solvers import NewtonBoosting
 from tests.estimators.test_promise_matrix import CONSTRAINTS, excess
 
-SMALL = {"n_estimators": 60, "num_leaves": 4}
+#: Few trees, whose bounds are about the rows that they are fitted to: with the default most tests would need more rows.
+SMALL = {"n_estimators": 60, "num_leaves": 4, "validation_fraction": None}
 
 
 @pytest.fixture(scope="module")
@@ -250,6 +252,58 @@ def test_validation_rows_choose_the_number_of_trees(rows):
     assert losses[0] < losses[1]
 
 
+def test_by_default_the_bound_holds_on_new_rows():
+    """On rows that trees know by heart it says little of new ones."""
+    options = {"group_proportions": (0.6, 0.4), "group_shift": (0.8, 0.0), "separation": (1.0, 2.0)}
+    X, y, groups = make_biased_classification(14_000, 4, random_state=3, **options)
+    train, new, name = slice(0, 4000), slice(4000, None), "demographic_parity"
+
+    def fit(**params):
+        model = FairBoostingClassifier(0.05, new_row_folds=None, **params)
+        return model.fit(X[train], y[train], sensitive_features=groups[train])
+
+    model, memorised = fit(), fit(validation_fraction=None)
+    assert model.n_validation_rows_ == 1200
+    assert memorised.n_validation_rows_ == 0
+    for each in (model, memorised):
+        assert each.constraint_values_[name] <= 0.05 + each.granularity_[name]
+    gap, far = (each.constraint_values(X[new], y[new], sensitive_features=groups[new]) for each in (model, memorised))
+    assert gap[name] < 0.08  # the rate difference of 1200 rows has a standard error of .028
+    assert far[name] > 0.2
+    scores = model.decision_function(X[new])
+    np.testing.assert_array_equal(fit().decision_function(X[new]), scores)
+    assert not np.array_equal(fit(random_state=1).decision_function(X[new]), scores)
+
+
+def test_rows_are_set_aside_where_they_are_enough_and_have_a_use(rows):
+    X, y, groups = rows
+    auto = {"validation_fraction": "auto", "n_estimators": 5, "new_row_folds": None}
+    assert fitted(rows, 0.5, **auto).n_validation_rows_ == 180
+    assert fitted(rows, None, **auto).n_validation_rows_ == 0
+    assert fitted(rows, None, early_stopping_rounds=3, **auto).n_validation_rows_ == 180
+    minimax = fitted(rows, "minimax", constraint="bounded_group_loss", **auto)
+    assert minimax.n_validation_rows_ == 180
+    small = np.where(np.arange(len(y)) % 120 == 0, "small", groups)  # 5 rows, of which .3 are too few for .5
+    assert fitted((X, y, small), 0.5, **auto).n_validation_rows_ == 0
+    with pytest.raises(ValueError, match=r"kappa=0.5 needs cells .*'small'"):
+        fitted((X, y, small), 0.5, validation_fraction=0.2)
+    with pytest.raises(ValueError, match="set validation_fraction"):
+        fitted((X, y, small), 0.5, early_stopping_rounds=3, **auto)
+
+
+def test_the_rows_of_the_bound_are_named(rows, capsys):
+    X, y, groups = rows
+    words = {}
+    for share in (None, 0.3):
+        model = fitted(rows, 0.2, validation_fraction=share, verbose=1)
+        report = FairnessReport.from_estimator(model, X, y, sensitive_features=groups, n_resamples=None).to_html()
+        where = "training rows" if share is None else "validation rows"
+        assert f"{model.constraint_values_['demographic_parity']:.4g} on the {where}" in report
+        words[where] = capsys.readouterr()
+    for where, printed in words.items():
+        assert f"on the {where}" in printed.out + printed.err
+
+
 def test_validation_rows_bound_an_auc_gap_that_trees_overfit():
     """The gap of the trees' own rows has to have the other sign; all trees but the first few were given up once."""
     X, y, groups = make_biased_classification(12_000, n_features=12, random_state=1)
@@ -380,7 +434,7 @@ def regression():
 @pytest.mark.parametrize(("name", "kappa"), [("statistical_parity", 0.15), ("demographic_parity", 0.1)])
 def test_regression_in_any_unit(regression, name, kappa):
     X, y, groups = regression
-    options = {"constraint": name, "threshold": 15.0, "n_estimators": 150, "num_leaves": 8}
+    options = {"constraint": name, "threshold": 15.0, "n_estimators": 150, "num_leaves": 8, "validation_fraction": None}
     free = FairBoostingRegressor(None, **options).fit(X, y, sensitive_features=groups)
     model = FairBoostingRegressor(kappa, **options).fit(X, y, sensitive_features=groups)
     assert free.constraint_values_[name] > kappa + 0.05
@@ -389,7 +443,7 @@ def test_regression_in_any_unit(regression, name, kappa):
     assert 0.3 < model.score(X, y) < free.score(X, y) + 0.02
     scores = (model.predict(X) - y.mean()) / y.std()
     np.testing.assert_allclose(model.booster_.predict(X), scores, atol=1e-9)
-    held = FairBoostingRegressor(0.5, validation_fraction=0.25, **options).fit(X, y, sensitive_features=groups)
+    held = FairBoostingRegressor(0.5, **options | {"validation_fraction": 0.25}).fit(X, y, sensitive_features=groups)
     assert held.granularity_[name] > 2 * model.granularity_[name]
 
 
