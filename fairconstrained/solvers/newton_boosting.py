@@ -155,11 +155,16 @@ class _Prefix:
     measured: Measured
     objective: float
     multipliers: dict[str, float]
+    decides_alike: bool
 
     @property
-    def merit(self) -> tuple[float, float]:
-        """Less is better: the excess over the bounds first, then the objective."""
-        return max(self.measured.excess, 0.0), self.objective
+    def merit(self) -> tuple[bool, float, float]:
+        """Less is better: the excess over the bounds, then the objective.
+
+        One decision for all rows keeps bounds on rates and says nothing of other models. Those that decide are better
+        even beyond the bounds, as another threshold or multiple of their scores may be within.
+        """
+        return self.decides_alike, max(self.measured.excess, 0.0), self.objective
 
 
 @dataclass
@@ -258,7 +263,8 @@ class _Run:
         free = self.judged.without_constraints()
         objective = free.at_scores(torch.from_numpy(self.others.copy()), np.empty(0)).loss
         multipliers = named_multipliers(self.pressure.names, self.pressure.mean) or {}
-        prefix = _Prefix(self.growth.state(), self.others, self.own, measured, objective, multipliers)
+        alike = self._decides_alike(self.others)
+        prefix = _Prefix(self.growth.state(), self.others, self.own, measured, objective, multipliers, alike)
         # Constant scores are within most bounds; they are for the search that follows where no tree is.
         if prefix.state.n_trees or self.best is None:
             is_first = self.best is None or not self.best.state.n_trees
@@ -289,8 +295,6 @@ class _Run:
         best = self.best
         assert best is not None  # the start is measured
         is_within = best.measured.excess <= 0 and (best.state.n_trees > 0 or not self.n_grown)
-        # One decision for all rows keeps bounds on rates; it counts as kept only where more trees decide so, too.
-        is_within &= not (self._decides_alike(best.judged) and not self._decides_alike(self.others))
         self.model.remember(best.state, self.judged.data, best.judged)
         self.model.remember(best.state, self.problem.data, best.own)
         components, multipliers = self.pressure.components()

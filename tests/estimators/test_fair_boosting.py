@@ -538,6 +538,19 @@ def test_one_decision_for_all_rows_keeps_no_bound_that_more_trees_break(rows):
     assert model.status_ != "completed"
 
 
+def test_a_tight_bound_shifts_late_trees_and_not_the_first_ones():
+    """The first trees accept everybody, which keeps the bound; the later ones, closest to it, only need a shift."""
+    options = {"group_proportions": (0.6, 0.4), "group_shift": (0.8, 0.0), "separation": (1.0, 2.0)}
+    X, y, groups = make_biased_classification(3000, 4, random_state=3, **options)
+    kept = (y == 1) | (np.arange(len(y)) % 2 == 0)
+    model = FairBoostingClassifier(0.02, constraint="equalized_odds", new_row_folds=None, n_estimators=60, num_leaves=4)
+    with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
+        model.fit(X[kept], y[kept], sensitive_features=groups[kept])
+    assert model.constraint_values_["equalized_odds"] <= 0.02 + model.granularity_["equalized_odds"]
+    assert model.n_trees_ > 30
+    assert model.score(X[kept], y[kept]) > y[kept].mean() + 0.01
+
+
 def worst_loss(model, rows):
     X, y, groups = rows
     return group_rates(y, model.decision_function(X), sensitive_features=groups, rate="log_loss", rule="ceiling")
