@@ -56,10 +56,12 @@ def adult() -> Rows:
 
 DATA: dict[str, Callable[[], Rows]] = {"a9a": a9a, "adult": adult}
 VARIANTS: dict[str, dict[str, Any]] = {
-    "training rows": {},
-    "training rows, errors": {"objective": "zero_one"},
-    "training rows, errors, with the estimate for new rows": {"objective": "zero_one", "new_row_folds": "auto"},
-    "validation rows": {"validation_fraction": 0.25, "early_stopping_rounds": 100},
+    "default": {},
+    "default, with the estimate for new rows": {"new_row_folds": "auto"},
+    "early stopping": {"early_stopping_rounds": 100},
+    "errors": {"objective": "zero_one"},
+    "training rows": {"validation_fraction": None},
+    "training rows, errors": {"validation_fraction": None, "objective": "zero_one"},
 }
 
 

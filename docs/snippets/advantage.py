@@ -12,7 +12,7 @@ KAPPA = 0.02
 METHODS = {
     "head": ("FairHeadClassifier", True),
     "head_groups": ("FairHeadClassifier, use_groups=True", True),
-    "boosting_validation": ("FairBoostingClassifier, validation rows", True),
+    "boosting_validation": ("FairBoostingClassifier", True),
     "oxonfair_groups": ("OxonFair, thresholds by group", False),
     "threshold_optimizer": ("Fairlearn, thresholds by group", False),
     "fairgbm": ("FairGBM", False),
