@@ -349,11 +349,13 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
 
     @override
     def _for_part(self, solver: Solver, problem: Problem, share: float) -> Solver:
-        """Fewer trees in proportion, which learn about as much of their rows by heart as all trees of all rows."""
-        if self._has_validation_rows:  # parts are of these, and all trees are grown on the others
-            return super()._for_part(solver, problem, share)
+        """Fewer trees in proportion, which learn about as much of their rows by heart as all trees of all rows.
+
+        Parts of validation rows have all other rows for their trees, which do as much with longer steps.
+        """
         assert isinstance(solver, NewtonBoosting)
-        return replace(solver, n_trees=max(round(share * solver.n_trees), 1))
+        rate = solver.learning_rate / share if self._has_validation_rows else solver.learning_rate
+        return replace(solver, n_trees=max(round(share * solver.n_trees), 1), learning_rate=rate)
 
     @override
     def _optimism_power(self) -> float:

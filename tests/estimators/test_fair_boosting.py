@@ -590,12 +590,13 @@ def test_minimax_takes_the_loss_of_the_objective(rows):
         fitted(rows, "minimax", constraint="bounded_group_loss", objective="zero_one")
 
 
-@pytest.mark.parametrize(("validation_fraction", "n_trees"), [(None, [5, 2, 2]), (0.4, [5, 5, 5])])
-def test_parts_of_the_rows_have_fewer_trees_in_proportion(monkeypatch, validation_fraction, n_trees):
+@pytest.mark.parametrize(("validation_fraction", "rates"), [(None, [0.1, 0.1, 0.1]), (0.4, [0.1, 0.2, 0.2])])
+def test_parts_of_the_rows_have_fewer_trees_in_proportion(monkeypatch, validation_fraction, rates):
+    """Parts of validation rows have steps that are longer by as much, since their trees have as many rows."""
     grown = []
 
     def solve(solver, problem, *rest):
-        grown.append(solver.n_trees)
+        grown.append((solver.n_trees, solver.learning_rate))
         return original(solver, problem, *rest)
 
     original = NewtonBoosting.solve_judged
@@ -604,7 +605,7 @@ def test_parts_of_the_rows_have_fewer_trees_in_proportion(monkeypatch, validatio
     options = {"n_estimators": 5, "new_row_folds": 2, "validation_fraction": validation_fraction, "random_state": 0}
     model = FairBoostingClassifier(kappa=0.5, **options)
     model.fit(X, y, sensitive_features=groups)
-    assert grown[:3] == n_trees
+    assert grown[:3] == list(zip([5, 2, 2], rates, strict=True))
 
 
 def test_the_scores_of_the_folds_are_forgotten_with_the_rows():
