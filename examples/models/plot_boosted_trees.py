@@ -39,8 +39,8 @@ X_new, y_new, group_new = make_ring(20_000, 1)
 # Three bounds
 # ------------
 #
-# The positive rates may differ by anything, by 0.1, and by 0.05. For comparison, linear scores with the last bound. 30 %
-# of the rows are for validation, which is the default where there is a bound.
+# The positive rates may differ by anything, by 0.1, and by 0.05. For comparison, linear scores with the last bound.
+# Validation takes 30 % of the rows, which is the default where there is a bound.
 
 trees = {"n_estimators": 200, "num_leaves": 6, "validation_fraction": 0.3}
 models = {

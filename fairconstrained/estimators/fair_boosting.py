@@ -131,9 +131,10 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
     Parameters
     ----------
     kappa : float, "minimax" or None, default=0.05
-        Bound on the gap *measured on the validation rows*, or on all rows if there are none. If no number of trees keeps
-        it up to the metric's granularity, `fit` warns and ``status_`` is ``"infeasible"``. "minimax": the largest mean
-        loss of a group is minimised, with ``constraint="bounded_group_loss"``. None: unconstrained, for comparison.
+        Bound on the gap *measured on the validation rows*, or on all rows if there are none. If no number of trees
+        keeps it up to the metric's granularity, `fit` warns and ``status_`` is ``"infeasible"``. "minimax": the largest
+        mean loss of a group is minimised, with ``constraint="bounded_group_loss"``. None: unconstrained, for
+        comparison.
     constraint : str, Constraint or list of (str, Constraint), default="statistical_parity"
         Whether the distributions of the predictions must agree at every threshold ("statistical_parity"), at
         ``threshold`` only ("demographic_parity"), or in how often one group is ranked above another ("group_auc"); or
