@@ -355,7 +355,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         """
         assert isinstance(solver, NewtonBoosting)
         rate = solver.learning_rate / share if self._has_validation_rows else solver.learning_rate
-        return replace(solver, n_trees=max(round(share * solver.n_trees), 1), learning_rate=rate)
+        n_trees = max(round(share * solver.n_trees), 1)
+        return replace(solver, n_trees=n_trees, learning_rate=rate, measure_every=solver.trees_per_measurement)
 
     @override
     def _optimism_power(self) -> float:

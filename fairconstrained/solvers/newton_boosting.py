@@ -94,6 +94,11 @@ class NewtonBoosting(Solver, is_registered=False):
     measure_every: Count | None = None
     patience: Count | None = None
 
+    @property
+    def trees_per_measurement(self) -> int:
+        """Trees after which the exact metrics are measured, as a number."""
+        return self.measure_every or max(self.n_trees // 60, 1)
+
     @override
     def solve(
         self,
@@ -190,7 +195,7 @@ class _Run:
         self.free = replace(self.problem.without_constraints(), objective=self.problem.objective.smoothed())
         begin = start.model_state if kept and start is not None else Ensemble(constant=best_constant(self.free))
         self.n_planned = self.solver.n_trees - begin.n_trees
-        self.every = self.solver.measure_every or max(self.n_planned // 60, 1)
+        self.every = replace(self.solver, n_trees=self.n_planned).trees_per_measurement
         self.model = cast(BoostedTrees, self.problem.model)
         objective = self.problem.objective
         self.decisions = objective.decisions if objective.counts_errors else None
