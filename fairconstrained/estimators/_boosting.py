@@ -84,8 +84,8 @@ _ROWS_PER_THREAD = 100_000
 _LOSSES = ("log_loss", "squared")
 #: Value of ``validation_fraction`` that sets rows aside where there are enough, and the share that it stands for.
 _AUTO, _AUTO_SHARE = "auto", 0.3
-#: Rows that "auto" needs of every group and class, so that one of them is set aside.
-_FEWEST = 4
+#: Rows that "auto" needs of every group and class: one of them is set aside.
+_FEWEST = 2
 _FRACTION = [Interval(Real, 0, 1, closed="neither"), StrOptions({_AUTO}), None]
 
 
@@ -306,19 +306,20 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     def _problem(self, data: FairData, target: Target) -> Problem:
         """Implement `BaseFairEstimator._problem`; with validation rows it is theirs."""
         problem, strata = super()._problem(data, target), self._strata(data.y.numpy())
-        share, self._training = self._validation_share(problem, strata), None
+        codes = np.minimum(data.codes, data.n_groups - data.n_ignored)  # groups that are not compared count as one
+        share, self._training = self._validation_share(problem, strata, codes), None
         self.n_validation_rows_ = 0
         if share is None:
             return problem
         numbers = np.arange(data.n_samples)
         seed = 0 if self.random_state is None else seed_of(self.random_state)
-        held = np.sort(rows_apart(strata, data.codes, numbers, share, seed))
+        held = np.sort(rows_apart(strata, codes, numbers, share, seed))
         self.n_validation_rows_ = held.size
         rest = super()._problem(data.part(np.setdiff1d(numbers, held)), target)
         self._training = replace(rest, model=problem.model)
         return replace(super()._problem(data.part(held), target), model=problem.model)
 
-    def _validation_share(self, problem: Problem, strata: np.ndarray) -> float | None:
+    def _validation_share(self, problem: Problem, strata: np.ndarray, codes: np.ndarray) -> float | None:
         """Share of the rows for validation; None for none."""
         given = self.validation_fraction
         if given != _AUTO:
@@ -326,9 +327,9 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         bounds = self._bounds_anything(problem) or (self._is_minimax and not self._holds_vacuously(problem.data))
         if not bounds and self.early_stopping_rounds is None:
             return None
-        counts = np.unique(np.stack([problem.data.codes, strata]), axis=1, return_counts=True)[1]
-        is_enough = counts.min() >= _FEWEST and all(c.resolves_with(_AUTO_SHARE) for c in problem.constraints)
-        return _AUTO_SHARE if is_enough else None
+        counts = np.unique(np.stack([codes, strata]), axis=1, return_counts=True)[1]
+        has_all = counts.min() >= _FEWEST and _AUTO_SHARE * codes.size >= counts.size
+        return _AUTO_SHARE if has_all and all(c.resolves_with(_AUTO_SHARE) for c in problem.constraints) else None
 
     @property
     @override

@@ -289,6 +289,9 @@ def test_rows_are_set_aside_where_they_are_enough_and_have_a_use(rows):
         fitted((X, y, small), 0.5, validation_fraction=0.2)
     with pytest.raises(ValueError, match="set validation_fraction"):
         fitted((X, y, small), 0.5, early_stopping_rounds=3, **auto)
+    tiny = groups.astype(object)
+    tiny[np.flatnonzero(y)[:2]] = "tiny"
+    assert fitted((X, y, tiny), 0.4, **auto, small_groups="ignore").n_validation_rows_ == 180
 
 
 def test_the_rows_of_the_bound_are_named(rows, capsys):
