@@ -19,7 +19,7 @@ from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._cross_fitted_gaps import SIZE_BY_ROWS
-from fairconstrained.estimators._held_out import rows_apart
+from fairconstrained.estimators._held_out import apart_obstacle, rows_apart
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators._worst_loss import MINIMAX, MinimisesWorstLoss
@@ -84,8 +84,6 @@ _ROWS_PER_THREAD = 100_000
 _LOSSES = ("log_loss", "squared")
 #: Value of ``validation_fraction`` that sets rows aside where there are enough, and the share that it stands for.
 _AUTO, _AUTO_SHARE = "auto", 0.3
-#: Rows that "auto" needs of every group and class: one of them is set aside.
-_FEWEST = 2
 _FRACTION = [Interval(Real, 0, 1, closed="neither"), StrOptions({_AUTO}), None]
 
 
@@ -328,8 +326,9 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         if not bounds and self.early_stopping_rounds is None:
             return None
         counts = np.unique(np.stack([codes, strata]), axis=1, return_counts=True)[1]
-        has_all = counts.min() >= _FEWEST and _AUTO_SHARE * codes.size >= counts.size
-        return _AUTO_SHARE if has_all and all(c.resolves_with(_AUTO_SHARE) for c in problem.constraints) else None
+        if apart_obstacle(counts, _AUTO_SHARE):
+            return None
+        return _AUTO_SHARE if all(c.resolves_with(_AUTO_SHARE) for c in problem.constraints) else None
 
     @property
     @override
