@@ -57,11 +57,11 @@ def adult() -> Rows:
 DATA: dict[str, Callable[[], Rows]] = {"a9a": a9a, "adult": adult}
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
-    "default, with the estimate for new rows": {"new_row_folds": "auto"},
+    "five folds": {"cv": 5},
     "early stopping": {"early_stopping_rounds": 100},
     "errors": {"objective": "zero_one"},
-    "training rows": {"validation_fraction": None},
-    "training rows, errors": {"validation_fraction": None, "objective": "zero_one"},
+    "training rows": {"cv": None},
+    "training rows, errors": {"cv": None, "objective": "zero_one"},
 }
 
 
@@ -97,7 +97,8 @@ def measured(name: str, rows: Rows, mask: np.ndarray, n_trees: int) -> Iterator[
             n_estimators=n_trees,
             n_jobs=1,
             random_state=0,
-            **{"new_row_folds": None, **options},
+            new_row_folds=None,
+            **options,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)

@@ -163,7 +163,7 @@ TREES: dict[str, list[Any]] = {
     "lgbm_params": ["fast", 3, {"objective": "binary"}, {"boosting": "dart"}, {"linear_tree": True}],
     "categorical_features": ["other", 3, [9], ["a"], [True], [2.5]],
     "monotonic_cst": ["up", 3, [1], [2, 0, 0], {"a": 1}],
-    "validation_fraction": [*FRACTION, 1e-9, 0.9999999],
+    "cv": [1, *COUNT],
     "early_stopping_rounds": COUNT,
     "callbacks": ["x", 3, [3], [None], print],
     "n_jobs": ["x", 0],

@@ -30,7 +30,7 @@ STYLES = {
     "head_network": ("network as the head (ours)", "#56B4E9", "P", "-"),
     "boosting": ("fair boosting of least log loss (ours)", "#66C2A5", "s", "-"),
     "boosting_errors": ("fair boosting of fewest errors (ours)", "#009E73", "s", "-"),
-    "boosting_validation": ("fair boosting with validation rows (ours)", "#44AA66", "d", "-"),
+    "boosting_folds": ("fair boosting, bounded out of fold (ours)", "#44AA66", "d", "-"),
     "linear": ("linear (ours)", "#DDAA33", "v", "-"),
     "network": ("network (ours)", "#999933", "P", "-"),
     "two_regressions": ("two regressions and a sweep", "#777777", "x", ":"),

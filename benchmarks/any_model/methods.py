@@ -20,7 +20,7 @@ from fairconstrained.constraints import LossParity
 
 #: kappa of a model without a bound.
 UNCONSTRAINED = float("inf")
-#: Share of the training rows that OxonFair keeps apart for its bounds, as boosted trees with validation rows do.
+#: Share of the training rows that OxonFair keeps apart for its bounds.
 VALIDATION_SHARE = 0.3
 #: Folds of heads, and of those on fewer training rows than `FEW_ROWS`, where models of four fifths of them are too
 #: unlike the model of all; the bounds of linear heads are then about their estimates for new rows.
@@ -204,16 +204,16 @@ def _outcomes(
 
 def boosting(setting: Setting) -> Iterator[Outcome]:
     """Boosted trees that follow the Lagrangian, with a bound on the gap of the training rows."""
-    return _boosting(setting, validation_fraction=None)
+    return _boosting(setting, cv=None)
 
 
 def boosting_errors(setting: Setting) -> Iterator[Outcome]:
     """Boosted trees of fewest errors, with a bound on the gap of the training rows."""
-    return _boosting(setting, objective="zero_one", validation_fraction=None)
+    return _boosting(setting, objective="zero_one", cv=None)
 
 
-def boosting_validation(setting: Setting) -> Iterator[Outcome]:
-    """Boosted trees that follow the Lagrangian, with a bound on the gap of rows that no tree is fitted to (default)."""
+def boosting_folds(setting: Setting) -> Iterator[Outcome]:
+    """Boosted trees that follow the Lagrangian, with a bound on the gap of scores out of fold (default)."""
     return _boosting(setting)
 
 
@@ -306,7 +306,7 @@ METHODS: dict[str, Method] = {
     "head_network": head_network,
     "boosting": boosting,
     "boosting_errors": boosting_errors,
-    "boosting_validation": boosting_validation,
+    "boosting_folds": boosting_folds,
     "linear": linear,
     "network": network,
     "two_regressions": two_regressions,

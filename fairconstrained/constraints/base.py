@@ -185,11 +185,6 @@ class BoundConstraint(Exact):
                 f"{self.granularity:.3g}; use more rows, or raise kappa."
             )
 
-    def resolves_with(self, share: float) -> bool:
-        """Whether as large a share of the rows of every cell would be enough for ``kappa``, see `check_resolution`."""
-        limit, sizes = share * min(self.resolution, 1.0), self.compared_cells()
-        return self.granularity <= limit if sizes is None else not sizes.too_small(limit).size
-
     @property
     def n_aux(self) -> int:
         """Number of auxiliary variables."""

@@ -1,4 +1,4 @@
-"""Boosted trees under constraints: rows, validation rows, parameters of LightGBM, and the joined booster."""
+"""Boosted trees under constraints: rows, folds, parameters of LightGBM, and the joined booster."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from typing_extensions import override
 
 from fairconstrained.checks.inputs import is_dask, refuse_masked
-from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
-from fairconstrained.estimators._cross_fitted_gaps import SIZE_BY_ROWS
-from fairconstrained.estimators._held_out import apart_obstacle, rows_apart
+from fairconstrained.estimators._cross_fitted_gaps import SIZE_BY_ROWS, HeldOutScores
+from fairconstrained.estimators._new_row_estimates import NewRowEstimates
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators._worst_loss import MINIMAX, MinimisesWorstLoss
@@ -82,9 +81,12 @@ _BOOSTING = ("boosting", "boosting_type", "boost")
 _ROWS_PER_THREAD = 100_000
 #: Losses whose largest mean over groups trees can minimise, as they have a curvature.
 _LOSSES = ("log_loss", "squared")
-#: Value of ``validation_fraction`` that sets rows aside where there are enough, and the share that it stands for.
-_AUTO, _AUTO_SHARE = "auto", 0.3
-_FRACTION = [Interval(Real, 0, 1, closed="neither"), StrOptions({_AUTO}), None]
+#: Value of ``cv`` that takes folds where they have a use, and their number. Below so many rows they are divided twice:
+#: scores by trees of few rows differ from the mean of several of them, of which the model consists.
+_AUTO, _AUTO_FOLDS, _FEW_ROWS = "auto", 2, 10_000
+_CV = [Interval(Integral, 2, None, closed="left"), StrOptions({_AUTO}), None]
+#: How estimates for new rows are made of the scores that the bounds are about.
+_OUT_OF_FOLD = "the out-of-fold scores that are bounded"
 
 
 def _refuse_tables(X: Any) -> None:
@@ -98,11 +100,9 @@ def _refuse_tables(X: Any) -> None:
 
 
 class _DuringFit:
-    """Attributes that a fit sets for later steps of its own, or for prediction, and that are no parameters."""
+    """What a fit leaves for prediction, and is no parameter."""
 
     _codes: FeatureCodes
-    #: The problem on the rows that the trees are fitted to, if others are for validation.
-    _training: Problem | None = None
 
 
 @with_parameters
@@ -115,7 +115,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the top, for the names of `constraint`
         that are about rates and shares, see `PartialParityClassifier`.
     n_estimators : int, default=300
-        Number of trees that are grown; the model has as many of them as are best within the bounds.
+        Number of trees that every booster grows; the model has as many of them as are best within the bounds.
     learning_rate : float, default=0.1
         Factor by which the values of the leaves of every tree are multiplied.
     num_leaves : int, default=31
@@ -128,22 +128,23 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     monotonic_cst : array-like of shape (n_features,) or dict, default=None
         1 where scores must not fall with a feature, -1 where they must not rise, 0 where they may do either; or a dict
         from the name of a feature.
-    validation_fraction : "auto", float or None, default="auto"
-        Share of every group (and class) that no tree is fitted to. ``kappa`` then bounds the metrics on *these* rows,
-        ``constraint_values_`` and ``objective_`` are theirs, and the number of trees is the one that is best there.
-        None: all of this refers to the rows that the trees are fitted to, which they can memorise, so that gaps on new
-        rows are often several times ``kappa``. "auto": 0.3 where anything is bounded (or ``early_stopping_rounds`` is
-        set) and so many rows are enough for ``kappa``; otherwise None. ``n_validation_rows_`` says which.
+    cv : "auto", int or None, default="auto"
+        Folds of the rows, at least 2. For each of them a booster is grown that does not see its rows, all side by side,
+        and the model is the mean of these boosters. ``kappa`` bounds the metrics of the *out-of-fold* scores, which
+        every row has from boosters that have not seen it; ``constraint_values_`` and ``objective_`` are theirs, and the
+        number of trees is the one that is best for them. None: one booster, and all of this refers to its scores of the
+        rows that it was fitted to, which trees can memorise, so that gaps on new rows are often several times
+        ``kappa``. "auto": two halves of the rows, and of fewer than 10,000 rows two more halves by another division,
+        where anything is bounded or ``early_stopping_rounds`` is set; otherwise None.
     early_stopping_rounds : int or None, default=None
-        End when the objective on the validation rows, within the bounds, has not improved for so many trees. Those of
-        the first half do not count, as the bounds may not hold there yet. Needs validation rows.
+        End when the objective of the out-of-fold scores, within the bounds, has not improved for so many trees. Those
+        of the first half do not count, as the bounds may not hold there yet. Needs folds.
     callbacks : sequence of callable, optional
         Functions that are called with a record of every 60th of the trees, see `fairconstrained.callbacks`.
     n_jobs : int or None, default=None
         Threads that trees are grown with. None: one for every 100,000 rows, at least one.
     random_state : int, RandomState instance or None, default=None
-        Seed of LightGBM, which draws nothing unless ``lgbm_params`` asks for it, and of the validation rows, which with
-        None are the same in every fit.
+        Seed of LightGBM, which draws nothing unless ``lgbm_params`` asks for it. Folds are the same in every fit.
     warm_start : bool, default=False
         With a larger ``n_estimators`` than in the last fit, on the same rows: keep its trees and add the rest.
         Otherwise, for instance with another ``kappa``: begin with its multipliers, and grow all trees anew.
@@ -155,14 +156,14 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         without any further constant, where X has the codes of categories. Its features have the names of X, with "_"
         for characters that LightGBM does not take. None if the scores are constant.
     n_trees_ : int
-        Number of trees.
-    n_validation_rows_ : int
-        Number of the rows that no tree was fitted to, and that the bounds are about; 0: they are about all rows.
+        Number of trees, those of all boosters together.
+    n_boosters_ : int
+        Number of the boosters whose mean the model is. 1: the bounds are about scores by trees that have seen the rows.
     multipliers_ : dict or None
         Multipliers of the surrogate's components, averaged over about ten rounds before the model's last tree; None
         where another multiple or shift of the scores had to be taken to keep a bound.
     n_iter_ : int
-        Number of trees that were grown.
+        Number of trees of each booster that were grown.
     n_evaluations_ : int
         Evaluations of the terms on all rows.
     history_ : list of dict
@@ -177,7 +178,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     lgbm_params: Mapping[str, Any] | None = parameter(None, [Mapping, None])
     categorical_features: Any = parameter(FROM_DTYPE, [StrOptions({FROM_DTYPE}), "array-like", None])
     monotonic_cst: Any = parameter(None, ["array-like", dict, None])
-    validation_fraction: float | str | None = parameter(_AUTO, _FRACTION)
+    cv: int | str | None = parameter(_AUTO, _CV)
     early_stopping_rounds: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
     callbacks: Sequence[Callback] | None = parameter(None, ["array-like", None])
     n_jobs: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
@@ -197,7 +198,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     @property
     @override
     def _less_freedom(self) -> str:
-        return "fewer trees or leaves, validation_fraction, or a FairHeadClassifier"
+        return "fewer trees or leaves, cv, or a FairHeadClassifier"
 
     @override
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:
@@ -283,88 +284,87 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
 
     @override
     def _solver(self, problem: Problem, **special: Any) -> Solver:
-        if self.early_stopping_rounds is not None and not self._has_validation_rows:
+        n_folds, n_divisions = self._folds(problem)
+        if self.early_stopping_rounds is not None and n_folds is None:
             raise ValueError(
-                f"early_stopping_rounds={self.early_stopping_rounds} stops by rows that no tree is fitted to; set "
-                "validation_fraction, such as 0.2."
+                f"early_stopping_rounds={self.early_stopping_rounds} stops by rows that trees have not seen; set cv, "
+                "such as 2."
             )
         problem.check(NewtonBoosting.requires, solver=NewtonBoosting.name)
         return NewtonBoosting(
             n_trees=self.n_estimators,
             learning_rate=float(self.learning_rate),
             patience=self.early_stopping_rounds,
+            n_folds=n_folds,
+            n_divisions=n_divisions,
             verbose=self._solver_verbosity,
         )
 
-    def _strata(self, y: np.ndarray) -> np.ndarray:
-        """Labels whose shares are to be the same among the validation rows."""
-        return y
-
     @override
     def _problem(self, data: FairData, target: Target) -> Problem:
-        """Implement `BaseFairEstimator._problem`; with validation rows it is theirs."""
-        problem, strata = super()._problem(data, target), self._strata(data.y.numpy())
-        codes = np.minimum(data.codes, data.n_groups - data.n_ignored)  # groups that are not compared count as one
-        share, self._training = self._validation_share(problem, strata, codes), None
-        self.n_validation_rows_ = 0
-        if share is None:
-            return problem
-        numbers = np.arange(data.n_samples)
-        seed = 0 if self.random_state is None else seed_of(self.random_state)
-        held = np.sort(rows_apart(strata, codes, numbers, share, seed))
-        self.n_validation_rows_ = held.size
-        rest = super()._problem(data.part(np.setdiff1d(numbers, held)), target)
-        self._training = replace(rest, model=problem.model)
-        return replace(super()._problem(data.part(held), target), model=problem.model)
+        problem = super()._problem(data, target)
+        n_folds, n_divisions = self._folds(problem)
+        self.n_boosters_ = (n_folds or 1) * n_divisions
+        return problem
 
-    def _validation_share(self, problem: Problem, strata: np.ndarray, codes: np.ndarray) -> float | None:
-        """Share of the rows for validation; None for none."""
-        given = self.validation_fraction
-        if given != _AUTO:
-            return None if given is None else float(given)
+    def _folds(self, problem: Problem) -> tuple[int | None, int]:
+        """Number of folds, None for none, and of divisions into them."""
+        if self.cv != _AUTO:
+            return self.cv, 1  # type: ignore[return-value]
         bounds = self._bounds_anything(problem) or (self._is_minimax and not self._holds_vacuously(problem.data))
         if not bounds and self.early_stopping_rounds is None:
-            return None
-        counts = np.unique(np.stack([codes, strata]), axis=1, return_counts=True)[1]
-        if apart_obstacle(counts, _AUTO_SHARE):
-            return None
-        return _AUTO_SHARE if all(c.resolves_with(_AUTO_SHARE) for c in problem.constraints) else None
+            return None, 1
+        return _AUTO_FOLDS, 2 if problem.data.n_samples < _FEW_ROWS else 1
 
     @property
     @override
     def _bounded_rows(self) -> str:
-        return "validation rows" if self.n_validation_rows_ else super()._bounded_rows
+        return "training rows, scored out of fold" if self.n_boosters_ > 1 else super()._bounded_rows
 
     @override
-    def _run(
-        self,
-        solver: Solver,
-        problem: Problem,
-        start: Start | None,
-        rng: np.random.Generator,
-        watch: Callback | None,
-    ) -> SolverResult:
+    def _may_tell_folds(self, solver: Solver, problem: Problem) -> bool:
+        """The scores that are bounded are those of boosters which have not seen the rows."""
         assert isinstance(solver, NewtonBoosting)
-        return solver.solve_judged(self._training or problem, problem, start, rng, watch)
+        is_free = self.new_row_folds == _AUTO and solver.n_folds is not None
+        return is_free and self._bounds_anything(problem)
+
+    @override
+    def _estimated_after(
+        self, solver: Solver, problem: Problem, result: SolverResult, of_folds: Sequence[Start | None], seed: int
+    ) -> NewRowEstimates:
+        assert isinstance(solver, NewtonBoosting)
+        if solver.n_folds is None or not self._may_tell_folds(solver, problem):
+            return super()._estimated_after(solver, problem, result, of_folds, seed)
+        scores = problem.scores(result.model_state)
+        values = np.array([constraint.metric(scores) for constraint in problem.constraints])
+        held = HeldOutScores(scores, (), values, [None] * values.size)
+        errors = self._own_errors(problem, scores)
+        return replace(self._told_by(problem, held, solver.n_folds, _OUT_OF_FOLD, errors), own_errors=errors)
+
+    @override
+    def _estimated(
+        self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int, *others: Any
+    ) -> NewRowEstimates:
+        """As models of parts of the rows would tell it, or by a fit to all rows that has out-of-fold scores."""
+        if not self._may_tell_folds(solver, problem):
+            return super()._estimated(solver, problem, starts, seed, *others)
+        result = self._solve_all(replace(solver, verbose=0), problem, None, np.random.default_rng(seed))
+        return self._estimated_after(solver, problem, result, (), seed)
 
     @override
     def _for_part(self, solver: Solver, problem: Problem, share: float) -> Solver:
         """Fewer trees in proportion, which learn about as much of their rows by heart as all trees of all rows.
 
-        Parts of validation rows have all other rows for their trees, which do as much with longer steps.
+        Where out-of-fold scores are bounded that does not matter, and longer steps do as much.
         """
         assert isinstance(solver, NewtonBoosting)
-        rate = solver.learning_rate / share if self._has_validation_rows else solver.learning_rate
+        rate = solver.learning_rate if solver.n_folds is None else solver.learning_rate / share
         n_trees = max(round(share * solver.n_trees), 1)
         return replace(solver, n_trees=n_trees, learning_rate=rate, measure_every=solver.trees_per_measurement)
 
     @override
     def _optimism_power(self) -> float:
-        return super()._optimism_power() if self._has_validation_rows else SIZE_BY_ROWS
-
-    @property
-    def _has_validation_rows(self) -> bool:
-        return self._training is not None
+        return SIZE_BY_ROWS if self.n_boosters_ == 1 else super()._optimism_power()
 
     @override
     def _n_records(self, solver: Solver, problem: Problem) -> int | None:
@@ -373,7 +373,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     @override
     def _completed(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
         """Only where it is needed: on rows that trees know by heart the best threshold is not that of new rows."""
-        if self._has_validation_rows or result.status.is_infeasible or not beats_constants(problem, result.model_state):
+        is_out_of_fold = self.n_boosters_ > 1
+        if is_out_of_fold or result.status.is_infeasible or not beats_constants(problem, result.model_state):
             return super()._completed(solver, problem, result)
         return result
 
@@ -385,7 +386,6 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     @override
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
         """Implement `BaseFairEstimator._adopt`; the trees become one booster with the scores of the model."""
-        self._training = None
         joined = result.model_state.joined()
         model: Any = problem.model
         model.remember(joined, problem.data, problem.scores(result.model_state))

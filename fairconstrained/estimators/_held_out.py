@@ -22,63 +22,7 @@ from fairconstrained.groups import Groups
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import Callback, Solver, SolverResult
 
-__all__ = ["HeldOut", "HoldsOut", "StopEarly", "apart_obstacle", "rows_apart"]
-
-
-def apart_obstacle(counts: np.ndarray, share: float) -> str:
-    """Why a share of the rows cannot be set aside, empty if it can: both parts need a row of every group and class.
-
-    ``counts`` are the numbers of rows of every group and class, ndarray of shape (n_cells,).
-    """
-    if counts.min() < 2:
-        return (
-            f"validation_fraction={share!r} sets rows aside, which takes two of every group and class, and one has "
-            f"{counts.min()} row. Merge groups, or set none aside (validation_fraction=None or early_stopping=False)."
-        )
-    n_rows = counts.sum()
-    n_held = int(np.ceil(share * n_rows))  # as scikit-learn rounds
-    fewest, most = counts.size, n_rows - counts.size
-    if not fewest <= n_held <= most:
-        return (
-            f"validation_fraction={share!r} sets {n_held} of {n_rows} rows aside, but to have a row of each of "
-            f"the {counts.size} combinations of group and class there and among the others takes {fewest} to "
-            f"{most}. Choose a fraction between {fewest / n_rows:.2g} and {most / n_rows:.2g}."
-        )
-    return ""
-
-
-def rows_apart(y: np.ndarray, codes: np.ndarray, among: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Draw rows to be set aside, the same share of every group and class; returns their numbers.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Classes.
-    codes : ndarray of shape (n_samples,)
-        Groups.
-    among : ndarray of int
-        Numbers of the rows to draw from.
-    share : float
-        Share of them, above 0 and below 1.
-    seed : int
-
-    Raises
-    ------
-    ValueError
-        If there are too few rows for ``share``, see `apart_obstacle`.
-    """
-    table = np.stack([codes, np.unique(y, return_inverse=True)[1]], axis=1)[among]
-    _, cells, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
-    if obstacle := apart_obstacle(counts, share):
-        raise ValueError(obstacle)
-    kept, rows = train_test_split(among, test_size=share, stratify=cells, random_state=seed)
-    for part, where in ((kept, "to train on"), (rows, "for validation")):
-        if (missing := np.setdiff1d(y[among], y[part])).size:
-            raise ValueError(
-                f"validation_fraction={share!r} leaves no row of the classes {shortened(missing)} {where}; "
-                f"choose a {'smaller' if part is kept else 'larger'} fraction."
-            )
-    return rows
+__all__ = ["HeldOut", "HoldsOut", "StopEarly"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +64,30 @@ class HeldOut:
             check_consistent_length(y, found.codes)
             if found.unions is None:  # the parts of groups that overlap may be tiny
                 groups = found.codes
-        rows = rows_apart(y, groups, np.flatnonzero(sample_weight), share, seed)
+        there = np.flatnonzero(sample_weight)
+        table = np.stack([groups, np.unique(y, return_inverse=True)[1]], axis=1)[there]
+        _, cells, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
+        if counts.min() < 2:
+            raise ValueError(
+                f"validation_fraction={share!r} sets rows aside, which takes two of every group and class, and one has "
+                f"{counts.min()} row. Merge groups, or set none aside (validation_fraction=None or "
+                "early_stopping=False)."
+            )
+        n_held = int(np.ceil(share * there.size))  # as scikit-learn rounds
+        fewest, most = counts.size, there.size - counts.size
+        if not fewest <= n_held <= most:
+            raise ValueError(
+                f"validation_fraction={share!r} sets {n_held} of {there.size} rows aside, but to have a row of each of "
+                f"the {counts.size} combinations of group and class there and among the others takes {fewest} to "
+                f"{most}. Choose a fraction between {fewest / there.size:.2g} and {most / there.size:.2g}."
+            )
+        kept, rows = train_test_split(there, test_size=share, stratify=cells, random_state=seed)
+        for part, where in ((kept, "to train on"), (rows, "for validation")):
+            if (missing := np.setdiff1d(y[there], y[part])).size:
+                raise ValueError(
+                    f"validation_fraction={share!r} leaves no row of the classes {shortened(missing)} {where}; "
+                    f"choose a {'smaller' if part is kept else 'larger'} fraction."
+                )
         return cls(rows, X[rows], y[rows], sample_weight[rows].copy())
 
     def solve(

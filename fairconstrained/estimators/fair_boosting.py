@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from numbers import Real
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from typing_extensions import override
 
 from fairconstrained.constraints import (
     AUCGap,
@@ -55,17 +53,18 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     is not moved to where the training rows have fewest errors, as the trees know these by heart, unless the bound needs
     it or the decisions are no better than the same one for all rows.
 
-    Trees memorise the rows that they are fitted to, and would overfit the bound as well. So by default ``kappa`` bounds
-    the gap of validation rows, which no tree is fitted to, see ``validation_fraction`` and :doc:`/guide/boosted_trees`.
+    Trees memorise the rows that they are fitted to, and would overfit the bound as well. So by default F is the mean of
+    two boosters (four for few rows), each fitted to half of the rows, and ``kappa`` bounds the gap of the scores that
+    every row has from those which have not seen it, see ``cv`` and :doc:`/guide/boosted_trees`.
 
     Parameters
     ----------
     kappa : float, "minimax" or None, default=0.05
-        Bound on the gap *measured on the validation rows*, or on all rows if there are none, by the function of
-        `fairconstrained.metrics` for ``constraint``. If no number of trees keeps it up to the metric's granularity,
-        `fit` warns and ``status_`` is ``"infeasible"``. "minimax": the largest mean loss of a group is minimised; with
-        ``constraint="bounded_group_loss"`` and ``objective`` "logistic" or "squared". None: unconstrained, for
-        comparison.
+        Bound on the gap of the training rows, measured by the function of `fairconstrained.metrics` for ``constraint``
+        on out-of-fold scores, or with ``cv=None`` on those of trees that have seen the rows. If no number of trees
+        keeps it up to the metric's granularity, `fit` warns and ``status_`` is ``"infeasible"``. "minimax": the largest
+        mean loss of a group is minimised; with ``constraint="bounded_group_loss"`` and ``objective`` "logistic" or
+        "squared". None: unconstrained, for comparison.
     constraint : str, Constraint or list of (str, Constraint), default="demographic_parity"
         Constraint, or its name:
 
@@ -87,7 +86,7 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     ValueError
         From `fit`: for groups that are too small for ``kappa`` to be resolved, ``kappa="minimax"`` with another
         constraint or objective, entries of ``lgbm_params`` that have a parameter of their own here, or
-        ``early_stopping_rounds`` without validation rows.
+        ``early_stopping_rounds`` with ``cv=None``.
 
     References
     ----------
@@ -131,10 +130,10 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
     Parameters
     ----------
     kappa : float, "minimax" or None, default=0.05
-        Bound on the gap *measured on the validation rows*, or on all rows if there are none. If no number of trees
-        keeps it up to the metric's granularity, `fit` warns and ``status_`` is ``"infeasible"``. "minimax": the largest
-        mean loss of a group is minimised, with ``constraint="bounded_group_loss"``. None: unconstrained, for
-        comparison.
+        Bound on the gap of the training rows, measured on out-of-fold scores, or with ``cv=None`` on those of trees
+        that have seen the rows. If no number of trees keeps it up to the metric's granularity, `fit` warns and
+        ``status_`` is ``"infeasible"``. "minimax": the largest mean loss of a group is minimised, with
+        ``constraint="bounded_group_loss"``. None: unconstrained, for comparison.
     constraint : str, Constraint or list of (str, Constraint), default="statistical_parity"
         Whether the distributions of the predictions must agree at every threshold ("statistical_parity"), at
         ``threshold`` only ("demographic_parity"), or in how often one group is ranked above another ("group_auc"); or
@@ -162,8 +161,8 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
     >>> X = rng.normal(size=(4000, 3)) + 0.5 * group[:, None]
     >>> y = X[:, 0] ** 2 + X[:, 1] + rng.normal(size=4000)
     >>> model = FairBoostingRegressor(kappa=0.2, n_estimators=50).fit(X, y, sensitive_features=group)
-    >>> model.n_validation_rows_
-    1200
+    >>> model.n_boosters_
+    4
     >>> model.constraint_values_["statistical_parity"] <= 0.2 + model.granularity_["statistical_parity"]
     True
     """
@@ -175,10 +174,6 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
 
     def _objective(self) -> Objective:
         return Squared()
-
-    @override
-    def _strata(self, y: np.ndarray) -> np.ndarray:
-        return np.zeros(len(y))
 
     def _constraint_named(self, name: str) -> Constraint:
         if name == "demographic_parity":

@@ -45,7 +45,7 @@ def lightgbm() -> Any:
 
 
 class Part(NamedTuple):
-    """The first trees of a booster, and the factor of their sum.
+    """Consecutive trees of a booster, and the factor of their sum.
 
     Attributes
     ----------
@@ -53,21 +53,25 @@ class Part(NamedTuple):
     n_trees : int
         At least 1.
     factor : float
+    first : int
+        Number of the first of them.
     """
 
     booster: Booster
     n_trees: int
     factor: float = 1.0
+    first: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """State of boosted trees: ``constant + sum_p factor_p sum of the first n_trees_p trees of booster p``.
+    """State of boosted trees: ``constant + sum_p factor_p sum of n_trees_p trees of booster p``.
 
     Attributes
     ----------
     parts : tuple of Part
-        More than one where a fit has gone on from an earlier one; none where no tree has been grown.
+        More than one where it is a mean of boosters, or where a fit has gone on from an earlier one; none where no tree
+        has been grown.
     constant : float
     """
 
@@ -83,22 +87,42 @@ class Ensemble:
         """Scores of rows; ndarray of shape (n_samples,)."""
         scores = np.full(X.shape[0], self.constant)
         for part in self.parts:
-            sums = part.booster.predict(_as_taken(X), raw_score=True, num_iteration=part.n_trees)
+            sums = part.booster.predict(_as_taken(X), part.first, part.n_trees, raw_score=True)
             scores += part.factor * np.asarray(sums)
         return scores
+
+    @classmethod
+    def mean(cls, ensembles: Sequence[Ensemble]) -> Ensemble:
+        """The mean of ensembles."""
+        share = 1 / len(ensembles)
+        parts = [part._replace(factor=share * part.factor) for each in ensembles for part in each.parts]
+        return cls(tuple(parts), share * sum(each.constant for each in ensembles))
+
+    def split(self, n: int) -> tuple[Ensemble, ...]:
+        """The ensembles with as many trees each whose `mean` this is, also after it has been `joined`."""
+        parts = self.parts
+        if parts and len(parts) % n:
+            (joined,) = parts
+            size = joined.n_trees // n
+            parts = tuple(joined._replace(n_trees=size, first=joined.first + i * size) for i in range(n))
+        size = len(parts) // n
+        each = (parts[i * size : (i + 1) * size] for i in range(n))
+        return tuple(Ensemble(tuple(p._replace(factor=n * p.factor) for p in own), self.constant) for own in each)
 
     def joined(self) -> Ensemble:
         """Return the ensemble as one booster, which alone has the same scores: all trees, factors and the constant.
 
-        The leaves of every tree are multiplied, and the constant is added to those of the first one.
+        The leaves of every tree are multiplied, and those of the first one of every part get their share of the
+        constant.
         """
         if not self.parts:
             return self
         trees: list[str] = []
         for part in self.parts:
-            text = part.booster.model_to_string(num_iteration=part.n_trees)
-            trees += [_scaled(tree, part.factor, 0.0) for tree in _TREES.findall(text)]
-        trees[0] = _scaled(trees[0], 1.0, self.constant)
+            text = part.booster.model_to_string(num_iteration=part.n_trees, start_iteration=part.first)
+            first, *rest = _TREES.findall(text)
+            trees.append(_scaled(first, part.factor, self.constant / len(self.parts)))
+            trees += [_scaled(tree, part.factor, 0.0) for tree in rest]
         begin, end = text.index("Tree=0"), text.index("end of trees")
         head = re.sub(r"^tree_sizes=.*\n", "", text[:begin], flags=re.MULTILINE)  # the sizes are other ones now
         numbered = [re.sub(r"^Tree=\d+", f"Tree={i}", tree) for i, tree in enumerate(trees)]
@@ -130,55 +154,41 @@ def _names(names: Sequence[str]) -> list[str] | str:
 
 
 class Growth:
-    """Trees that grow, and the scores of the rows that they are grown on and of others.
+    """Trees that grow on some rows, and the scores that they give to all.
 
     Parameters
     ----------
-    model : BoostedTrees
-    data : FairData
-        Rows to grow the trees on.
-    others : FairData or None
-        Rows whose scores are followed as well.
+    rows : lightgbm.Dataset
+        All rows, see `BoostedTrees.binned`.
+    X : array of shape (n_samples, n_features)
+        Their features, for the scores of the trees to begin with.
+    unseen : ndarray of int
+        Numbers of the rows that no tree is grown on, ascending.
     begin : Ensemble
         State that the trees are added to.
     params : mapping
-        Parameters of LightGBM beside those of the model.
+        Parameters of LightGBM, see `BoostedTrees.options`.
 
     Attributes
     ----------
-    booster : lightgbm.Booster
+    unseen : ndarray of int
+    scores : ndarray of shape (n_samples,)
+        Scores of all rows; another array after every tree.
     """
 
-    def __init__(
-        self,
-        model: BoostedTrees,
-        data: FairData,
-        others: FairData | None,
-        begin: Ensemble,
-        params: Mapping[str, Any],
-    ) -> None:
-        lgb = lightgbm()
-        by_row = not model.params.get("force_col_wise", False)
-        options = {"verbosity": -1, "force_row_wise": by_row, **model.params, **params}
-        options |= {"objective": "none", "metric": "none", "deterministic": True, "boost_from_average": False}
-        columns = list(model.categorical)
-        self._begin = begin
-        self._n_sets = 1 + (others is not None)
-        rows = lgb.Dataset(
-            _as_taken(data.X),
-            data.y.numpy(),
-            feature_name=_names(model.names),
-            categorical_feature=columns,
-            params=options,
-            init_score=begin.scores(data.X),
-        )
-        self.booster = lgb.Booster(options, rows)
+    def __init__(self, rows: Any, X: Any, unseen: np.ndarray, begin: Ensemble, params: Mapping[str, Any]) -> None:
+        self.unseen, self._begin, self.scores = unseen, begin, begin.scores(X)
+        self._seen = np.setdiff1d(np.arange(self.scores.size), unseen)
         # LightGBM leaves out features that no leaf of enough rows can be split by, and fails where none is left.
         self._can_split = any(rows.feature_num_bin(feature) > 1 for feature in range(rows.num_feature()))
-        if others is not None:
-            first = begin.scores(others.X)
-            held = lgb.Dataset(_as_taken(others.X), others.y.numpy(), reference=rows, params=options, init_score=first)
-            self.booster.add_valid(held, "others")
+        self.booster = lightgbm().Booster(params, self._with_scores(rows, self._seen, params))
+        if unseen.size:
+            self.booster.add_valid(self._with_scores(rows, unseen, params), "unseen")
+
+    def _with_scores(self, rows: Any, numbers: np.ndarray, params: Mapping[str, Any]) -> Any:
+        """Some of the rows, with their scores at the beginning."""
+        part = rows.subset(numbers, params=params).construct() if self.unseen.size else rows
+        return part.set_init_score(self.scores[numbers])
 
     def grow(self, slopes: np.ndarray, curvature: np.ndarray) -> bool:
         """Add a tree along the Newton step; returns whether there was one to add.
@@ -186,16 +196,22 @@ class Growth:
         Parameters
         ----------
         slopes, curvature : ndarray of shape (n_samples,)
-            First and second derivatives in the scores of the rows that the trees are grown on.
+            First and second derivatives in the scores of all rows.
         """
         if not self._can_split:
             return False
         before = self.booster.num_trees()
-        self.booster.update(fobj=lambda *_: (slopes, curvature))
+        self.booster.update(fobj=lambda *_: (slopes[self._seen], curvature[self._seen]))
+        self._follow()
         return self.booster.num_trees() > before
 
-    def scores(self) -> tuple[np.ndarray, ...]:
-        """Scores of the rows that the trees are grown on, and of the others if there are any; each a new ndarray."""
+    def undo(self) -> None:
+        """Take the last tree away."""
+        self.booster.rollback_one_iter()
+        self._follow()
+
+    def _follow(self) -> None:
+        """Read the scores that the trees have led to."""
         found: list[np.ndarray] = []
 
         def keep(scores: np.ndarray, rows: Any) -> tuple[str, float, bool]:
@@ -203,9 +219,12 @@ class Growth:
             return "kept", 0.0, False
 
         self.booster.eval_train(keep)
-        if self._n_sets > 1:
-            self.booster.eval_valid(keep)
-        return tuple(found)
+        if not self.unseen.size:
+            (self.scores,) = found
+            return
+        self.booster.eval_valid(keep)
+        self.scores = np.empty_like(self.scores)
+        self.scores[self._seen], self.scores[self.unseen] = found
 
     def state(self) -> Ensemble:
         """The ensemble so far."""
@@ -244,6 +263,17 @@ class BoostedTrees(Model):
     @override
     def layout(self) -> Hashable:
         return self.name, self.n_features, tuple(self.categorical)
+
+    def options(self, **others: Any) -> dict[str, Any]:
+        """Parameters of LightGBM for trees that follow given slopes; ``others`` come last."""
+        by_row = not self.params.get("force_col_wise", False)
+        options = {"verbosity": -1, "force_row_wise": by_row, **self.params, **others}
+        return options | {"objective": "none", "metric": "none", "deterministic": True, "boost_from_average": False}
+
+    def binned(self, data: FairData, options: Mapping[str, Any]) -> Any:
+        """The rows in LightGBM's bins, for all boosters that are grown on parts of them; a lightgbm.Dataset."""
+        columns = {"feature_name": _names(self.names), "categorical_feature": list(self.categorical)}
+        return lightgbm().Dataset(_as_taken(data.X), data.y.numpy(), params=options, **columns).construct()
 
     def remember(self, state: Ensemble, data: FairData, scores: np.ndarray) -> None:
         """Keep the scores of a state on some rows."""
@@ -288,7 +318,7 @@ def _change(known: Ensemble, state: Ensemble) -> tuple[float, float] | None:
     if known is state:
         return 1.0, 0.0
     pairs = list(zip(known.parts, state.parts, strict=True))
-    if any(a.booster is not b.booster or a.n_trees != b.n_trees for a, b in pairs):
+    if any((a.booster, a.n_trees, a.first) != (b.booster, b.n_trees, b.first) for a, b in pairs):
         return None
     factor = pairs[0][1].factor / pairs[0][0].factor if pairs else 1.0
     if not all(np.isclose(b.factor, factor * a.factor, rtol=1e-12, atol=0) for a, b in pairs):

@@ -16,7 +16,7 @@ from typing_extensions import override
 from fairconstrained.objectives import BoundObjective
 from fairconstrained.problem import Start
 from fairconstrained.solvers._decision_costs import follow_costs
-from fairconstrained.terms import Terms
+from fairconstrained.terms import Terms, TermsPoint
 from fairconstrained.views import RowLosses
 
 __all__ = ["Pressure", "Pull"]
@@ -94,13 +94,11 @@ class Pressure:
     by :math:`\sum_L (\sum_{i \in L} d_i)^2 / \sum_{i \in L} h_i`. The geometric mean of the two is the response,
     because later trees can follow slopes that this one cannot.
 
-    Where the metrics of other rows are bounded, decisions at a threshold are compared, and a bound is exceeded in the
-    second half of the rounds, the surrogate becomes the logistic function of width one, with a slope for every row.
-    Narrow ones move the few rows next to the threshold, which trees know by heart, and other rows do not follow.
-
-    Of differences of means and AUCs, those of the other rows are bounded with their signs: each is that of the rows of
-    the terms, plus by how much larger it is on the others. A margin for both signs alike leaves no room from ``kappa``
-    on, and trees overfit AUCs by more than that.
+    There may be several boosters, each with its scores of all rows, and bounds on scores by those that have not seen
+    the row. Multipliers and margins are those of these, and the slopes those of each booster with these multipliers.
+    Where decisions at a threshold are compared then, and a bound is exceeded in the second half of the rounds, the
+    surrogate becomes the logistic function of width one, with a slope for every row: narrow ones move the few rows next
+    to the threshold, which trees know by heart, and unseen rows do not follow.
 
     Where the objective has costs of decisions, constraints on decisions add to those of all rows, beside their slopes
     at the threshold.
@@ -108,15 +106,15 @@ class Pressure:
     Parameters
     ----------
     terms : Terms
-        Terms of the rows that the trees are grown on.
+        Terms of the rows.
     start : Start or None
         A start with multipliers.
     n_rounds : int
         Rounds to come, which say how fast surrogates and multipliers have to be.
     n_before : int, default=0
         Rounds before these, whose scores are kept.
-    for_other_rows : bool, default=False
-        Whether the metrics of other rows than those of the terms are bounded.
+    for_unseen_rows : bool, default=False
+        Whether the bounded scores are those of trees that have not seen the rows.
     has_costs : bool, default=False
         Whether the objective has costs of decisions, which constraints can add to.
 
@@ -132,7 +130,7 @@ class Pressure:
         start: Start | None,
         n_rounds: int,
         n_before: int = 0,
-        for_other_rows: bool = False,
+        for_unseen_rows: bool = False,
         has_costs: bool = False,
     ) -> None:
         constraints = terms.constraints
@@ -143,19 +141,19 @@ class Pressure:
             constraints = tuple(c.with_components(own) if own.size else c for c, own in pairs)
             self._lasting = np.concatenate([np.empty(0), *start.multipliers])
         nothing = _Nothing(terms.objective.loss, terms.data)
-        self._has_costs, self._widens = has_costs, for_other_rows
+        self._has_costs, self._widens = has_costs, for_unseen_rows
         self._last_narrow = _NARROW_ROUNDS * (n_before + n_rounds) - n_before
         self._terms = Terms(nothing, constraints, terms.data, terms.threshold)
         self.mean = self._lasting.copy()
         self._kappas = np.array([c.kappa for c in constraints])
-        self._margins, self._knows_others = np.zeros(len(constraints)), np.zeros(len(constraints), dtype=bool)
+        self._margins = np.zeros(len(constraints))
         self._n_rounds, self._spread = 0, 1.0
         self._period = max(round(_PERIOD * n_rounds), 1)
         self._next_change = self._period
         self._lasting_share = max(_LASTING, min(_FASTEST, 1.5 / self._period))
         self._response, self._gain, self._last_worst = 0.0, 1.0, (0, 0.0)
         self._judged: np.ndarray | None = None
-        self._age, self._last = _OLDEST, self._no_pull()
+        self._age, self._last = _OLDEST, list[Pull]()
         self._direction: _Direction | None = None
         self.worst = 0.0
 
@@ -179,19 +177,15 @@ class Pressure:
         sizes = [len(c.component_names) for c in self._terms.constraints]
         return [slice(a, b) for a, b in pairwise(accumulate(sizes, initial=0))]
 
-    def refine(self, scores: np.ndarray, judged: np.ndarray, others: Sequence[np.ndarray | None] = ()) -> None:
-        """Bring the surrogates to the exact metrics at the scores.
+    def refine(self, scores: np.ndarray, judged: np.ndarray) -> None:
+        """Bring the surrogates to the exact metrics at the scores that are bounded.
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples,)
         judged : ndarray of shape (n_constraints,)
-            Exact violations on the rows that the result is judged on, which the margins are to make up for.
-        others : sequence of ndarray or None, default=()
-            `BoundConstraint.differences` of these rows by constraint, where they are not those of the terms.
+            Exact violations there, which the margins are to make up for.
         """
-        if others:
-            self._bound_others(scores, others)
         if self._widens and self._n_rounds >= self._last_narrow and (judged > _FAR * self._kappas).any():
             self._widen()
         pairs = zip(self._terms.constraints, self._margins.tolist(), strict=True)
@@ -202,15 +196,6 @@ class Pressure:
         spread = float(scores.std())
         self._spread = spread if spread > 1e-9 * np.abs(scores).max() else 1.0
         self._judged = judged
-
-    def _bound_others(self, scores: np.ndarray, others: Sequence[np.ndarray | None]) -> None:
-        """Bound the differences of other rows, where constraints have any, in place of those of the terms' rows."""
-        moved = []
-        for constraint, unseen in zip(self._terms.constraints, others, strict=True):
-            seen = None if unseen is None else constraint.differences(scores)
-            moved.append(constraint if seen is None or unseen is None else constraint.with_optimism(unseen - seen))
-        self._terms = replace(self._terms, constraints=tuple(moved))
-        self._knows_others = np.array([unseen is not None for unseen in others])
 
     def _widen(self) -> None:
         """Give the surrogates of decisions slopes for all rows, from now on."""
@@ -223,41 +208,54 @@ class Pressure:
         pairs = zip(self._parts, sizes, strict=True)
         return np.concatenate([np.pad(old[part], (0, size - part.stop + part.start)) for part, size in pairs])
 
-    def pull(self, scores: np.ndarray, force: float) -> Pull:
-        """Slopes, curvature and costs of this round.
+    def pull(self, scores: np.ndarray, boosters: Sequence[np.ndarray], force: float) -> list[Pull]:
+        """Slopes, curvature and costs of this round, for each of some boosters.
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples,)
+            Scores that are bounded.
+        boosters : sequence of ndarray of shape (n_samples,)
+            Scores of every booster.
         force : float
-            Sum of the absolute slopes of the objective, or of its costs of decisions.
+            Sum of the absolute slopes of the objective, or of its costs of decisions, for the first booster.
         """
         self._n_rounds += 1
         moves = any(c.n_aux for c in self._terms.constraints)  # thresholds, say, that follow the scores
         if self._judged is None and self._age < _OLDEST and not moves:
             self._age += 1
             return self._last
-        self._age, self._last = 0, self._new_pull(scores, force)
+        self._age, self._last = 0, self._new_pull(scores, boosters, force)
         return self._last
 
-    def _new_pull(self, scores: np.ndarray, force: float) -> Pull:
-        point = self._terms.at_scores(torch.from_numpy(scores.copy()), self._terms.initial_aux(scores))
+    def _new_pull(self, scores: np.ndarray, boosters: Sequence[np.ndarray], force: float) -> list[Pull]:
+        point = self._at(scores)
         excess = point.constraints
         self._set_margins(excess)
         self._set_gain(excess)
         multipliers = self._multipliers(excess)
         self._direction = None
         if not multipliers.any():
-            return self._no_pull()
+            return [self._no_pull()] * len(boosters)
+        pulls = [self._pull_on(each, point if each is scores else self._at(each), multipliers) for each in boosters]
+        slopes, _, costs = pulls[0]
+        self._direction = _Direction(boosters[0], slopes, costs, float(np.linalg.norm(multipliers)))
+        share = min(1.0, _MOST * force / max(float(np.abs(slopes).sum()), np.finfo(float).tiny))
+        if share == 1:
+            return pulls
+        self._lasting = self._lasting * share
+        return [Pull(*(share * each for each in pull)) for pull in pulls]
+
+    def _at(self, scores: np.ndarray) -> TermsPoint:
+        return self._terms.at_scores(torch.from_numpy(scores.copy()), self._terms.initial_aux(scores))
+
+    def _pull_on(self, scores: np.ndarray, point: TermsPoint, multipliers: np.ndarray) -> Pull:
+        """The pull on the scores of a booster, of whatever strength it comes to."""
         costs, slopes = self._costs(scores, multipliers), point.slopes(0.0, multipliers)[0].numpy()
         others, curvature = self._convex_curvature(scores, multipliers)
         straight = slopes if others is multipliers else point.slopes(0.0, others)[0].numpy()
         curvature = curvature + np.abs(straight) / (_STEP * min(self._spread, _WIDEST))
-        self._direction = _Direction(scores, slopes, costs, float(np.linalg.norm(multipliers)))
-        share = min(1.0, _MOST * force / max(float(np.abs(slopes).sum()), np.finfo(float).tiny))
-        if share < 1:
-            self._lasting = self._lasting * share
-        return Pull(share * slopes, share * curvature, share * costs)
+        return Pull(slopes, curvature, costs)
 
     def _no_pull(self) -> Pull:
         zeros = np.zeros(self._terms.data.n_samples)
@@ -313,8 +311,7 @@ class Pressure:
         )
         bounded = np.isfinite(smooth)  # of the others, kappa is infinite
         judged, smooth = self._judged[bounded], smooth[bounded]
-        wrong = np.where(self._knows_others[bounded], 0.0, judged - smooth)
-        self._margins[bounded] += _NEW * wrong + _DRIFT * judged
+        self._margins[bounded] += _NEW * (judged - smooth) + _DRIFT * judged
         self._margins = self._margins.clip(-self._kappas, self._kappas)
         self._judged = None
 
@@ -340,9 +337,9 @@ class Pressure:
         Parameters
         ----------
         change : ndarray of shape (n_samples,)
-            Difference of the scores, the same for the rows of a leaf.
+            Difference of the scores of the first booster, the same for the rows of a leaf.
         curvature : ndarray of shape (n_samples,)
-            Curvature of the objective.
+            Curvature of the objective there.
         """
         if self._direction is None:
             return

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, cast
+from itertools import compress
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
 from scipy.special import expit
 from typing_extensions import override
 
+from fairconstrained.data import FairData
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models.boosted_trees import BoostedTrees, Ensemble, Growth
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._decision_costs import costs_of, follow_costs
 from fairconstrained.solvers._options import Count, Positive
-from fairconstrained.solvers._pressure import Pressure
+from fairconstrained.solvers._pressure import Pressure, Pull
 from fairconstrained.terms import Measured
 from fairconstrained.views import Exact, FullBatch
 
@@ -48,12 +50,15 @@ class NewtonBoosting(Solver, is_registered=False):
 
     Every ``measure_every`` trees the exact metrics are measured, and the surrogates :math:`c_j` are set to them
     (`Exact.refined`): their width falls to .1 standard deviations of the scores, their values are corrected to the
-    exact ones, and the allowed gap changes by what they are wrong by. On validation rows, differences of means and of
-    AUCs are those of these rows, each with its sign. Where decisions are compared on validation rows and a bound is
-    exceeded by more than a quarter of kappa in the second half of the trees, the surrogates become logistic functions
-    of width one, which have slopes for all rows, and not only for those at the threshold, which the trees have
-    memorised. The weight :math:`\rho` follows from how much a tree changes the constraints, doubles where a violation
-    does not fall and halves where it changes sign.
+    exact ones, and the allowed gap changes by what they are wrong by. The weight :math:`\rho` follows from how much a
+    tree changes the constraints, doubles where a violation does not fall and halves where it changes sign.
+
+    With ``n_folds``, boosters grow side by side, each without the rows of one fold, and the model is the mean of them.
+    Metrics, objective and multipliers are those of the scores that every row has from boosters which have not seen it,
+    and so are the bounds; slopes are those of each booster's own scores of all rows. Where decisions are compared then
+    and a bound is exceeded by more than a quarter of kappa in the second half of the trees, the surrogates become
+    logistic functions of width one, which have slopes for all rows, and not only for those at the threshold, which the
+    trees have memorised.
 
     An objective that is about decisions, such as the number of errors, gives way to the logistic loss of the cheaper
     decision of every row, weighted by what the other decision costs. Constraints on decisions change these costs, by
@@ -66,8 +71,8 @@ class NewtonBoosting(Solver, is_registered=False):
     Parameters
     ----------
     n_trees : int, default=300
-        Trees in all. A warm start with fewer trees keeps them and adds the rest; one with as many begins again, from
-        its multipliers.
+        Trees of a booster in all. A warm start with fewer trees, on the same rows, keeps them and adds the rest; one
+        with as many begins again, from its multipliers.
     learning_rate : float, default=0.1
         Factor :math:`\eta` of a Newton step.
     measure_every : int, optional
@@ -75,6 +80,11 @@ class NewtonBoosting(Solver, is_registered=False):
     patience : int, optional
         End when for so many trees no prefix within the bounds has been better than all before. The trees of the first
         half do not count: the multipliers find their values there. None: never.
+    n_folds : int, optional
+        Folds of the rows, at least 2, each of which has a booster that does not see it. None: one booster of all rows.
+    n_divisions : int, default=1
+        Divisions of the rows into so many folds. With more, every row has the mean score of as many boosters, which is
+        closer to that of all of them.
 
     References
     ----------
@@ -93,6 +103,8 @@ class NewtonBoosting(Solver, is_registered=False):
     learning_rate: Positive = 0.1
     measure_every: Count | None = None
     patience: Count | None = None
+    n_folds: Count | None = None
+    n_divisions: Count = 1
 
     @property
     def trees_per_measurement(self) -> int:
@@ -107,33 +119,7 @@ class NewtonBoosting(Solver, is_registered=False):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        return self.solve_judged(problem, problem, start, random_state, callback)
-
-    def solve_judged(
-        self,
-        problem: Problem,
-        judged: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        """Grow trees on some rows, and judge them by others.
-
-        Parameters
-        ----------
-        problem : Problem
-            Problem on the rows that the trees are grown on.
-        judged : Problem
-            Problem on the rows whose metrics are bounded and whose objective chooses the number of trees.
-        start, random_state, callback
-            Arguments of `solve`.
-
-        Returns
-        -------
-        SolverResult
-            Result for ``judged``.
-        """
-        run = _Run(self, problem, judged, start, random_state, Recorder(callback, self.verbose))
+        run = _Run(self, problem, start, random_state, Recorder(callback, self.verbose))
         try:
             while run.goes_on and run.grow():
                 pass
@@ -141,6 +127,29 @@ class NewtonBoosting(Solver, is_registered=False):
         except StopTraining:
             run.measured_at = run.n_grown
         return run.result()
+
+    def unseen_rows(self, data: FairData) -> list[np.ndarray]:
+        """Numbers of the rows that each of the boosters does not see, ascending."""
+        if self.n_folds is None:
+            return [np.empty(0, dtype=int)]
+        divisions = (data.folds(self.n_folds, division=number) for number in range(self.n_divisions))
+        return [np.flatnonzero(folds == fold) for folds in divisions for fold in range(self.n_folds)]
+
+
+class _Grown(NamedTuple):
+    """What a start has to say of its trees, for those that go on from them.
+
+    Attributes
+    ----------
+    n_trees : int
+        Trees that every booster was to have.
+    n_folds, n_divisions
+        Those of the solver.
+    """
+
+    n_trees: int
+    n_folds: int | None
+    n_divisions: int
 
 
 @dataclass(frozen=True)
@@ -150,13 +159,12 @@ class _Prefix:
     Attributes
     ----------
     state : Ensemble
-    judged, own : ndarray of shape (n_rows,)
-        Scores of the rows that it is judged by, and of those that the trees are grown on.
+    scores : ndarray of shape (n_samples,)
+        Scores that it is judged by.
     """
 
     state: Ensemble
-    judged: np.ndarray
-    own: np.ndarray
+    scores: np.ndarray
     measured: Measured
     objective: float
     multipliers: dict[str, float]
@@ -172,13 +180,38 @@ class _Prefix:
         return self.decides_alike, max(self.measured.excess, 0.0), self.objective
 
 
+class _Step(NamedTuple):
+    """The Newton step of a booster along the objective.
+
+    Attributes
+    ----------
+    slopes, curvature : ndarray of shape (n_samples,)
+    costs, above : ndarray of shape (n_samples,), or None
+        Costs of positive decisions and their probabilities, of an objective that has such costs.
+    """
+
+    slopes: np.ndarray
+    curvature: np.ndarray
+    costs: np.ndarray | None = None
+    above: np.ndarray | None = None
+
+    def under(self, pull: Pull | None) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes and curvature with those of the constraints."""
+        if pull is None:
+            return self.slopes, self.curvature
+        slopes, curvature = self.slopes, self.curvature
+        if self.costs is not None and self.above is not None:
+            most = _MOST_COSTS * np.abs(self.costs)
+            slopes, curvature = follow_costs(self.costs + pull.costs.clip(-most, most), self.above)
+        return slopes + pull.slopes, curvature + pull.curvature
+
+
 @dataclass
 class _Run:
     """One run of the solver."""
 
     solver: NewtonBoosting
     problem: Problem
-    judged: Problem
     start: Start | None
     rng: np.random.Generator
     recorder: Recorder
@@ -189,34 +222,46 @@ class _Run:
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        start = None if self.start is None else self.start.on(self.problem.data)
-        kept = start is not None and (self.start.solver_state or 0) < self.solver.n_trees  # type: ignore[union-attr]
+        data, solver = self.problem.data, self.solver
+        self.model = cast(BoostedTrees, self.problem.model)
         # Trees follow the slopes of this; the kinked objective itself is what prefixes are judged by.
         self.free = replace(self.problem.without_constraints(), objective=self.problem.objective.smoothed())
-        begin = start.model_state if kept and start is not None else Ensemble(constant=best_constant(self.free))
-        self.n_planned = self.solver.n_trees - begin.n_trees
-        self.every = replace(self.solver, n_trees=self.n_planned).trees_per_measurement
-        self.model = cast(BoostedTrees, self.problem.model)
+        start = None if self.start is None else self.start.on(data)
+        unseen = solver.unseen_rows(data)
+        kept = self._kept(start)
+        first = Ensemble(constant=best_constant(self.free)) if kept is None else kept
+        begin = first.split(len(unseen))
+        self.n_before = begin[0].n_trees
+        self.n_planned = solver.n_trees - self.n_before
+        self.every = replace(solver, n_trees=self.n_planned).trees_per_measurement
         objective = self.problem.objective
         self.decisions = objective.decisions if objective.counts_errors else None
-        n_rounds, by_others = max(self.n_planned, 1), self.is_judged_by_others
-        has_costs = self.decisions is not None and not by_others
-        self.pressure = Pressure(self.problem, start, n_rounds, begin.n_trees, by_others, has_costs)
-        seed = int(self.rng.integers(2**31 - 1))
-        others = self.judged.data if by_others else None
-        params = {"learning_rate": self.solver.learning_rate, "seed": seed}
-        self.growth = Growth(self.model, self.problem.data, others, begin, params)
-        self._follow()
+        options, has_costs = (max(self.n_planned, 1), self.n_before), self.decisions is not None
+        self.pressure = Pressure(self.problem, start, *options, solver.n_folds is not None, has_costs)
+        params = self.model.options(learning_rate=solver.learning_rate, seed=int(self.rng.integers(2**31 - 1)))
+        rows = self.model.binned(data, params)
+        pairs = zip(unseen, begin, strict=True)
+        self.boosters = [Growth(rows, data.X, without, trees, params) for without, trees in pairs]
+
+    def _grown(self, n_trees: int) -> _Grown:
+        return _Grown(n_trees, self.solver.n_folds, self.solver.n_divisions)
+
+    def _kept(self, start: Start | None) -> Ensemble | None:
+        """The trees of a start that has fewer than there are to be; None if it has as many, or other folds."""
+        known = None if start is None else start.solver_state
+        if start is None or known is None or known.n_trees >= self.solver.n_trees:
+            return None
+        return start.model_state if known == self._grown(known.n_trees) else None
 
     @property
-    def is_judged_by_others(self) -> bool:
-        """Whether the rows that prefixes are judged by are other ones than those that the trees are grown on."""
-        return self.judged is not self.problem
-
-    def _follow(self) -> None:
-        """Read the scores that the last tree has led to."""
-        scores = self.growth.scores()
-        self.own, self.others = scores[0], scores[-1]
+    def scores(self) -> np.ndarray:
+        """Scores that the bounds are about: those by boosters that have not seen the row, if there are folds."""
+        if self.solver.n_folds is None:
+            return self.boosters[0].scores
+        total = np.zeros(self.problem.data.n_samples)
+        for booster in self.boosters:
+            total[booster.unseen] += booster.scores[booster.unseen]
+        return total / self.solver.n_divisions
 
     @property
     def goes_on(self) -> bool:
@@ -229,29 +274,35 @@ class _Run:
         return self.n_grown < self.n_planned and not is_late
 
     def grow(self) -> bool:
-        """Add a tree; returns whether there was one to add."""
-        problem, before = self.problem, self.own
-        total, bend, curvature = self._step(before)
-        n_rows = problem.data.n_samples  # LightGBM's limits are for sums over rows, ours are means
-        has_grown = self.growth.grow(n_rows * total, n_rows * bend)
-        self.n_grown += has_grown
-        self._follow()
-        if problem.constraints and (self.n_grown - 1) % (_OBSERVED * self.every) == 0:
-            self.pressure.observe(self.own - before, curvature)
-        return has_grown
+        """Add a tree to every booster; returns whether there was one to add."""
+        boosters, n_rows = self.boosters, self.problem.data.n_samples
+        own = [self._of_own(booster.scores) for booster in boosters]
+        pulls: list[Pull | None] = [None] * len(boosters)
+        if self.problem.constraints:
+            force = float(np.abs(own[0].slopes).sum())
+            pulls = [*self.pressure.pull(self.scores, [booster.scores for booster in boosters], force)]
+        before = boosters[0].scores
+        grown = []
+        for booster, step, pull in zip(boosters, own, pulls, strict=True):
+            slopes, curvature = step.under(pull)
+            # LightGBM's limits are for sums over rows, ours are means
+            grown.append(booster.grow(n_rows * slopes, n_rows * curvature))
+        if not all(grown):
+            for booster in compress(boosters, grown):
+                booster.undo()
+            return False
+        self.n_grown += 1
+        if self.problem.constraints and (self.n_grown - 1) % (_OBSERVED * self.every) == 0:
+            self.pressure.observe(boosters[0].scores - before, own[0].curvature)
+        return True
 
-    def _step(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Slopes and curvature of the Lagrangian in the scores, and the curvature of the objective alone."""
-        costs = None if self.decisions is None else costs_of(self.decisions, scores > self.problem.threshold)
-        above = np.empty(0) if costs is None else expit(scores - self.problem.threshold)
-        slopes, curvature = self._of_objective(scores) if costs is None else follow_costs(costs, above)
-        if not self.problem.constraints:
-            return slopes, curvature, curvature
-        pull, total, bend = self.pressure.pull(scores, float(np.abs(slopes).sum())), slopes, curvature
-        if costs is not None:
-            most = _MOST_COSTS * np.abs(costs)
-            total, bend = follow_costs(costs + pull.costs.clip(-most, most), above)
-        return total + pull.slopes, bend + pull.curvature, curvature
+    def _of_own(self, scores: np.ndarray) -> _Step:
+        """The step along the objective alone, from the scores of a booster."""
+        if self.decisions is None:
+            return _Step(*self._of_objective(scores))
+        costs = costs_of(self.decisions, scores > self.problem.threshold)
+        above = expit(scores - self.problem.threshold)
+        return _Step(*follow_costs(costs, above), costs, above)
 
     def _of_objective(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Slopes and curvature of the objective in the scores."""
@@ -264,23 +315,24 @@ class _Run:
         if self.measured_at == self.n_grown:
             return
         self.measured_at = self.n_grown
-        measured = self.judged.measured(self.others)
-        free = self.judged.without_constraints()
-        objective = free.at_scores(torch.from_numpy(self.others.copy()), np.empty(0)).loss
+        scores = self.scores
+        measured = self.problem.measured(scores)
+        free = self.problem.without_constraints()
+        objective = free.at_scores(torch.from_numpy(scores.copy()), np.empty(0)).loss
         multipliers = named_multipliers(self.pressure.names, self.pressure.mean) or {}
-        alike = self._decides_alike(self.others)
-        prefix = _Prefix(self.growth.state(), self.others, self.own, measured, objective, multipliers, alike)
+        state = Ensemble.mean([booster.state() for booster in self.boosters])
+        prefix = _Prefix(state, scores, measured, objective, multipliers, self._decides_alike(scores))
         # Constant scores are within most bounds; they are for the search that follows where no tree is.
         if prefix.state.n_trees or self.best is None:
             is_first = self.best is None or not self.best.state.n_trees
             if self.best is None or is_first or prefix.merit < self.best.merit:
                 self.best, self.improved_at = prefix, self.n_grown
         if self.problem.constraints:
-            others = [c.differences(self.others) for c in self.judged.constraints] if self.is_judged_by_others else ()
-            self.pressure.refine(self.own, measured.violations, others)
+            self.pressure.refine(scores, measured.violations)
+        known = self._grown(0)  # whatever run begins there goes on from these trees
         self.recorder.add(
-            state=Start(prefix.state, fingerprint=self.problem.data.fingerprint),
-            n_iter=prefix.state.n_trees,
+            state=Start(state, fingerprint=self.problem.data.fingerprint, solver_state=known),
+            n_iter=self.n_before + self.n_grown,
             seconds=time.perf_counter() - self.began,
             objective=objective,
             **measured.values,
@@ -291,8 +343,8 @@ class _Run:
 
     def _decides_alike(self, scores: np.ndarray) -> bool:
         """Whether all rows get the same decision, where decisions are bounded."""
-        positive = scores > self.judged.threshold
-        on_decisions = any(c.decision_threshold is not None for c in self.judged.constraints)
+        positive = scores > self.problem.threshold
+        on_decisions = any(c.decision_threshold is not None for c in self.problem.constraints)
         return on_decisions and bool(positive.all() or not positive.any())
 
     def result(self) -> SolverResult:
@@ -300,14 +352,13 @@ class _Run:
         best = self.best
         assert best is not None  # the start is measured
         is_within = best.measured.excess <= 0 and (best.state.n_trees > 0 or not self.n_grown)
-        self.model.remember(best.state, self.judged.data, best.judged)
-        self.model.remember(best.state, self.problem.data, best.own)
+        self.model.remember(best.state, self.problem.data, best.scores)
         components, multipliers = self.pressure.components()
         return SolverResult(
             model_state=best.state,
             status=Status.COMPLETED if is_within else Status.INFEASIBLE,
             n_iter=self.n_grown,
-            n_evaluations=self.n_grown + len(self.recorder.records),
+            n_evaluations=len(self.boosters) * self.n_grown + len(self.recorder.records),
             objective=best.objective,
             constraint_values=best.measured.values,
             surrogate_violation=self.pressure.worst,
@@ -318,7 +369,7 @@ class _Run:
                 components,
                 multipliers,
                 fingerprint=self.problem.data.fingerprint,
-                solver_state=self.solver.n_trees,
+                solver_state=self._grown(self.solver.n_trees),
             ),
         )
 

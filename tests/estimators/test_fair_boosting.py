@@ -1,4 +1,4 @@
-"""Boosted trees under bounds: every constraint, the rows they take, validation rows, and what scikit-learn expects."""
+"""Boosted trees under bounds: every constraint, the rows they take, their folds, and what scikit-learn expects."""
 
 import pickle
 import sys
@@ -43,8 +43,8 @@ from fairconstrained.problem import Problem
 from fairconstrained.solvers import NewtonBoosting
 from tests.estimators.test_promise_matrix import CONSTRAINTS, excess
 
-#: Few trees, whose bounds are about the rows that they are fitted to: with the default most tests would need more rows.
-SMALL = {"n_estimators": 60, "num_leaves": 4, "validation_fraction": None}
+#: Few trees of one booster, whose bounds are about the rows that they are fitted to: most tests take their scores.
+SMALL = {"n_estimators": 60, "num_leaves": 4, "cv": None}
 
 
 @pytest.fixture(scope="module")
@@ -236,15 +236,14 @@ def test_scores_are_monotone(rows, cst):
     assert falls(fitted((frame, y, groups), 0.2, n_estimators=100)) < 0
 
 
-def test_validation_rows_choose_the_number_of_trees(rows):
-    y = rows[1]
-    params = {"validation_fraction": 0.3, "random_state": 0, "n_estimators": 400}
+def test_scores_of_unseen_rows_choose_the_number_of_trees(rows):
+    params = {"cv": 3, "n_estimators": 400}
     model = fitted(rows, 0.15, early_stopping_rounds=20, **params)
-    assert model.n_trees_ <= model.n_iter_ < 400
+    assert model.n_trees_ <= 3 * model.n_iter_ < 1200
+    assert model.n_boosters_ == 3
     assert model.constraint_values_["demographic_parity"] <= 0.15 + model.granularity_["demographic_parity"]
-    assert model.granularity_["demographic_parity"] > 2 / len(y)  # of fewer rows
     training = fitted(rows, 0.15, n_estimators=400)
-    assert model.n_trees_ < training.n_trees_
+    assert model.n_trees_ / 3 < training.n_trees_
     new = make_biased_classification(
         4000, 4, group_proportions=(0.6, 0.4), group_shift=(0.8, 0.0), separation=(1.0, 2.0), random_state=1
     )
@@ -262,55 +261,72 @@ def test_by_default_the_bound_holds_on_new_rows():
         model = FairBoostingClassifier(0.05, new_row_folds=None, **params)
         return model.fit(X[train], y[train], sensitive_features=groups[train])
 
-    model, memorised = fit(), fit(validation_fraction=None)
-    assert model.n_validation_rows_ == 1200
-    assert memorised.n_validation_rows_ == 0
+    model, memorised = fit(), fit(cv=None)
     for each in (model, memorised):
         assert each.constraint_values_[name] <= 0.05 + each.granularity_[name]
     gap, far = (each.constraint_values(X[new], y[new], sensitive_features=groups[new]) for each in (model, memorised))
-    assert gap[name] < 0.08  # the rate difference of 1200 rows has a standard error of .028
+    assert gap[name] < 0.08  # the rate difference of 4000 rows has a standard error of .016
     assert far[name] > 0.2
     scores = model.decision_function(X[new])
     np.testing.assert_array_equal(fit().decision_function(X[new]), scores)
-    assert not np.array_equal(fit(random_state=1).decision_function(X[new]), scores)
+    np.testing.assert_array_equal(model.booster_.predict(X[new], raw_score=True), scores)
+    assert model.booster_.num_trees() == model.n_trees_
 
 
-def test_rows_are_set_aside_where_they_are_enough_and_have_a_use(rows):
+def test_folds_are_taken_where_they_have_a_use(rows):
     X, y, groups = rows
-    auto = {"validation_fraction": "auto", "n_estimators": 5, "new_row_folds": None}
-    assert fitted(rows, 0.5, **auto).n_validation_rows_ == 180
-    assert fitted(rows, None, **auto).n_validation_rows_ == 0
-    assert fitted(rows, None, early_stopping_rounds=3, **auto).n_validation_rows_ == 180
-    minimax = fitted(rows, "minimax", constraint="bounded_group_loss", **auto)
-    assert minimax.n_validation_rows_ == 180
-    small = np.where(np.arange(len(y)) % 120 == 0, "small", groups)  # 5 rows, of which .3 are too few for .5
-    assert fitted((X, y, small), 0.5, **auto).n_validation_rows_ == 0
-    with pytest.raises(ValueError, match=r"kappa=0.5 needs cells .*'small'"):
-        fitted((X, y, small), 0.5, validation_fraction=0.2)
-    with pytest.raises(ValueError, match="set validation_fraction"):
-        fitted((X, y, small), 0.5, early_stopping_rounds=3, **auto)
-    tiny = groups.astype(object)
-    tiny[np.flatnonzero(y)[:2]] = "tiny"
-    assert fitted((X, y, tiny), 0.4, **auto, small_groups="ignore").n_validation_rows_ == 180
+    auto = {"cv": "auto", "n_estimators": 5, "new_row_folds": None}
+    assert fitted(rows, 0.5, **auto).n_boosters_ == 4
+    assert fitted(rows, None, **auto).n_boosters_ == 1
+    assert fitted(rows, None, early_stopping_rounds=3, **auto).n_boosters_ == 4
+    assert fitted(rows, "minimax", constraint="bounded_group_loss", **auto).n_boosters_ == 4
+    assert fitted(rows, 0.5, **auto | {"cv": 5}).n_boosters_ == 5
+    small = np.where(np.arange(len(y)) % 120 == 0, "small", groups)  # 5 rows
+    few = fitted((X, y, small), 0.5, **auto)
+    assert few.n_boosters_ == 4
+    assert (
+        few.granularity_["demographic_parity"]
+        == fitted((X, y, small), 0.5, n_estimators=5).granularity_["demographic_parity"]
+    )  # all rows count, as without folds
+
+
+def test_the_bounded_scores_are_the_estimate_for_new_rows(rows, monkeypatch):
+    """Another fit takes place only where folds are asked for."""
+    solve, fits = NewtonBoosting.solve, []
+    monkeypatch.setattr(NewtonBoosting, "solve", lambda *args: fits.append(args) or solve(*args))
+    model = fitted(rows, 0.2, cv=2)
+    assert len(fits) == 1
+    gap = model.new_row_gaps_["demographic_parity"]
+    assert gap.estimate == model.constraint_values_["demographic_parity"]
+    assert 0.02 < gap.standard_error < 0.06  # of a difference of rates of 360 and 240 rows
+    assert fitted(rows, 0.2, cv=2, new_row_folds=3).new_row_gaps_["demographic_parity"].how == "3-fold cross-fitting"
+    assert len(fits) == 1 + 1 + 3
+    assert fitted(rows, 0.2, cv=2, new_row_folds=None).new_row_gaps_ == {}
+
+
+def test_a_promise_for_new_rows_takes_a_margin_of_the_bounded_scores(rows):
+    model = fitted(rows, 0.2, cv=2, promise="new_rows")
+    gap = model.new_row_gaps_["demographic_parity"]
+    assert gap.estimate + gap.standard_error / 4 <= 0.2 + model.granularity_["demographic_parity"]
+    assert model.status_ == "completed"
 
 
 def test_the_rows_of_the_bound_are_named(rows, capsys):
     X, y, groups = rows
     words = {}
-    for share in (None, 0.3):
-        model = fitted(rows, 0.2, validation_fraction=share, verbose=1)
+    for cv, where in ((None, "training rows"), (2, "training rows, scored out of fold")):
+        model = fitted(rows, 0.2, cv=cv, verbose=1)
         report = FairnessReport.from_estimator(model, X, y, sensitive_features=groups, n_resamples=None).to_html()
-        where = "training rows" if share is None else "validation rows"
         assert f"{model.constraint_values_['demographic_parity']:.4g} on the {where}" in report
         words[where] = capsys.readouterr()
     for where, printed in words.items():
         assert f"on the {where}" in printed.out + printed.err
 
 
-def test_validation_rows_bound_an_auc_gap_that_trees_overfit():
+def test_an_auc_gap_that_trees_overfit_is_bounded_out_of_fold():
     """The gap of the trees' own rows has to have the other sign; all trees but the first few were given up once."""
     X, y, groups = make_biased_classification(12_000, n_features=12, random_state=1)
-    options = {"constraint": "inter_group", "validation_fraction": 0.3, "n_estimators": 100, "random_state": 0}
+    options = {"constraint": "inter_group", "n_estimators": 100}
     model = FairBoostingClassifier(0.02, new_row_folds=None, **options)
     model.fit(X[:2000], y[:2000], sensitive_features=groups[:2000])
     assert model.constraint_values_["inter_group"] <= 0.02 + model.granularity_["inter_group"]
@@ -321,10 +337,10 @@ def test_validation_rows_bound_an_auc_gap_that_trees_overfit():
 
 
 def test_a_free_model_stops_early(rows):
-    model = fitted(rows, None, validation_fraction=0.3, early_stopping_rounds=10, n_estimators=300, random_state=0)
-    assert model.n_trees_ < model.n_iter_ < 300
+    model = fitted(rows, None, cv=2, early_stopping_rounds=10, n_estimators=300)
+    assert model.n_trees_ / 2 < model.n_iter_ < 300
     objectives = {record["n_iter"]: record["objective"] for record in model.history_}
-    assert objectives[model.n_trees_] == min(objectives.values()) == model.objective_
+    assert objectives[model.n_trees_ / 2] == min(objectives.values()) == model.objective_
 
 
 def test_the_threshold_of_errors_is_not_moved_on_rows_that_the_trees_know(rows):
@@ -437,7 +453,7 @@ def regression():
 @pytest.mark.parametrize(("name", "kappa"), [("statistical_parity", 0.15), ("demographic_parity", 0.1)])
 def test_regression_in_any_unit(regression, name, kappa):
     X, y, groups = regression
-    options = {"constraint": name, "threshold": 15.0, "n_estimators": 150, "num_leaves": 8, "validation_fraction": None}
+    options = {"constraint": name, "threshold": 15.0, "n_estimators": 150, "num_leaves": 8, "cv": None}
     free = FairBoostingRegressor(None, **options).fit(X, y, sensitive_features=groups)
     model = FairBoostingRegressor(kappa, **options).fit(X, y, sensitive_features=groups)
     assert free.constraint_values_[name] > kappa + 0.05
@@ -446,8 +462,9 @@ def test_regression_in_any_unit(regression, name, kappa):
     assert 0.3 < model.score(X, y) < free.score(X, y) + 0.02
     scores = (model.predict(X) - y.mean()) / y.std()
     np.testing.assert_allclose(model.booster_.predict(X), scores, atol=1e-9)
-    held = FairBoostingRegressor(0.5, **options | {"validation_fraction": 0.25}).fit(X, y, sensitive_features=groups)
-    assert held.granularity_[name] > 2 * model.granularity_[name]
+    unseen = FairBoostingRegressor(0.5, **options | {"cv": 2}).fit(X, y, sensitive_features=groups)
+    assert unseen.constraint_values_[name] <= 0.5 + unseen.granularity_[name]
+    assert unseen.score(X, y) > 0.3
 
 
 def test_a_bound_out_of_reach_is_said(rows, monkeypatch):
@@ -473,7 +490,7 @@ def test_one_group_is_said(rows):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"early_stopping_rounds": 5}, "set validation_fraction"),
+        ({"early_stopping_rounds": 5}, "set cv, such as 2"),
         ({"lgbm_params": {"objective": "binary"}}, "lgbm_params has 'objective'"),
         ({"lgbm_params": {"boosting": "dart"}}, "another boosting than 'gbdt'"),
         ({"monotonic_cst": [1, 2, 0, 0]}, "one of -1, 0 and 1 for each of 4 features"),
@@ -533,10 +550,7 @@ def test_a_constraint_of_a_users_own_parameters(rows):
 
 def test_one_decision_for_all_rows_keeps_no_bound_that_more_trees_break(rows):
     X, y, groups = rows
-    with (
-        pytest.warns(ConvergenceWarning, match="no iterate kept the bound"),
-        pytest.warns(FairnessWarning, match="below the threshold, where demographic_parity is 0"),
-    ):
+    with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
         model = FairBoostingClassifier(0.05, n_estimators=3, num_leaves=4).fit(X, y, sensitive_features=groups)
     assert model.status_ != "completed"
 
@@ -546,11 +560,12 @@ def test_a_tight_bound_shifts_late_trees_and_not_the_first_ones():
     options = {"group_proportions": (0.6, 0.4), "group_shift": (0.8, 0.0), "separation": (1.0, 2.0)}
     X, y, groups = make_biased_classification(3000, 4, random_state=3, **options)
     kept = (y == 1) | (np.arange(len(y)) % 2 == 0)
-    model = FairBoostingClassifier(0.02, constraint="equalized_odds", new_row_folds=None, n_estimators=60, num_leaves=4)
+    trees = {"n_estimators": 60, "num_leaves": 4, "cv": 2}
+    model = FairBoostingClassifier(0.005, constraint="equalized_odds", new_row_folds=None, **trees)
     with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
         model.fit(X[kept], y[kept], sensitive_features=groups[kept])
-    assert model.constraint_values_["equalized_odds"] <= 0.02 + model.granularity_["equalized_odds"]
-    assert model.n_trees_ > 30
+    assert model.constraint_values_["equalized_odds"] <= 0.005 + model.granularity_["equalized_odds"]
+    assert model.n_trees_ > 60
     assert model.score(X[kept], y[kept]) > y[kept].mean() + 0.01
 
 
@@ -593,19 +608,19 @@ def test_minimax_takes_the_loss_of_the_objective(rows):
         fitted(rows, "minimax", constraint="bounded_group_loss", objective="zero_one")
 
 
-@pytest.mark.parametrize(("validation_fraction", "rates"), [(None, [0.1, 0.1, 0.1]), (0.4, [0.1, 0.2, 0.2])])
-def test_parts_of_the_rows_have_fewer_trees_in_proportion(monkeypatch, validation_fraction, rates):
-    """Parts of validation rows have steps that are longer by as much, since their trees have as many rows."""
+@pytest.mark.parametrize(("cv", "rates"), [(None, [0.1, 0.1, 0.1]), (3, [0.1, 0.2, 0.2])])
+def test_parts_of_the_rows_have_fewer_trees_in_proportion(monkeypatch, cv, rates):
+    """Where bounds are about scores out of fold, the steps are longer by as much."""
     grown = []
 
     def solve(solver, problem, *rest):
         grown.append((solver.n_trees, solver.learning_rate))
         return original(solver, problem, *rest)
 
-    original = NewtonBoosting.solve_judged
-    monkeypatch.setattr(NewtonBoosting, "solve_judged", solve)
+    original = NewtonBoosting.solve
+    monkeypatch.setattr(NewtonBoosting, "solve", solve)
     X, y, groups = make_biased_classification(400, random_state=0)
-    options = {"n_estimators": 5, "new_row_folds": 2, "validation_fraction": validation_fraction, "random_state": 0}
+    options = {"n_estimators": 5, "new_row_folds": 2, "cv": cv, "random_state": 0}
     model = FairBoostingClassifier(kappa=0.5, **options)
     model.fit(X, y, sensitive_features=groups)
     assert grown[:3] == list(zip([5, 2, 2], rates, strict=True))

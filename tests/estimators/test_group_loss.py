@@ -248,7 +248,7 @@ def test_heads_and_trees(free, numbers):
     head.fit(features, y, sensitive_features=groups)
     assert head.head_.duality_gap_ <= 1e-4 * head.head_.objective_
     bound = GroupRates("log_loss", rule="ceiling", kappa=free.group_losses_.loss.max())
-    trees = FairBoostingClassifier(constraint=bound, n_estimators=50, validation_fraction=None)
+    trees = FairBoostingClassifier(constraint=bound, n_estimators=50, cv=None)
     trees.fit(X, Y, sensitive_features=GROUPS)
     assert max(losses_of(trees).values()) <= bound.kappa + 1e-6
 

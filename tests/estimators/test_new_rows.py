@@ -69,8 +69,8 @@ ESTIMATORS = [
     (PartialParityClassifier(0.05, constraint="equalized_odds", objective="zero_one"), 5),
     (AUCFairClassifier(0.05), 2),
     (LossParityClassifier(0.05, hidden_layer_sizes=(4,), max_epochs=2, random_state=0), 2),
-    (FairBoostingClassifier(0.3, n_estimators=40, random_state=0), 2),
-    (FairBoostingClassifier(0.3, n_estimators=40, validation_fraction=0.3, random_state=0), 2),
+    (FairBoostingClassifier(0.3, n_estimators=40, cv=None, random_state=0), 2),
+    (FairBoostingClassifier(0.3, n_estimators=40, new_row_folds=3, random_state=0), 3),
 ]
 
 

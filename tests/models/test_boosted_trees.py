@@ -82,27 +82,61 @@ def test_shifts_and_constant_scores(rows, boosters):
     assert model.rescaling(state, data).at(0.0, 2.0).scores(data.X) == pytest.approx(2.0)
 
 
-def test_growth_follows_the_scores_of_both_sets_of_rows(rows):
-    data = data_of(rows)
-    X, y = rows
-    others = FairData.from_arrays(X[:50] + 0.1, y[:50], np.arange(50) % 2, ("a", "b"))
-    model = BoostedTrees({"num_leaves": 4, "min_child_samples": 5})
-    growth = Growth(model, data, others, Ensemble(constant=1.0), {"learning_rate": 0.5})
-    own, held = growth.scores()
-    assert set(own) == set(held) == {1.0}
+def growth_on(data, unseen=(), begin=Ensemble(), **params):  # noqa: B008 - immutable
+    model = BoostedTrees({"num_leaves": 4, "min_child_samples": 5, **params})
+    options = model.options(learning_rate=0.5)
+    return Growth(model.binned(data, options), data.X, np.array(unseen, dtype=int), begin, options)
+
+
+@pytest.mark.parametrize("unseen", [[], range(0, 300, 3)])
+def test_growth_follows_the_scores_of_all_rows(rows, unseen):
+    data, y = data_of(rows), data_of(rows).y.numpy()
+    growth = growth_on(data, unseen, Ensemble(constant=1.0))
+    assert set(growth.scores) == {1.0}
     for _ in range(4):
-        assert growth.grow(growth.scores()[0] - data.y.numpy(), np.ones(len(y)))
-    own, held = growth.scores()
-    np.testing.assert_allclose(own, growth.state().scores(data.X), rtol=1e-12)
-    np.testing.assert_allclose(held, growth.state().scores(others.X), rtol=1e-12)
-    assert np.var(own - data.y.numpy()) < 0.8 * np.var(y)
+        assert growth.grow(growth.scores - y, np.ones(y.size))
+        np.testing.assert_allclose(growth.scores, growth.state().scores(data.X), rtol=1e-12)
+    assert np.var(growth.scores - y) < 0.8 * np.var(y)
+    before = growth_on(data, unseen, growth.state())
+    assert before.grow(before.scores - y, np.ones(y.size))
+    np.testing.assert_allclose(before.scores, before.state().scores(data.X), rtol=1e-12)
+    assert before.state().n_trees == 5
+    before.undo()
+    np.testing.assert_allclose(before.scores, growth.scores, rtol=1e-12)
+    assert before.state().n_trees == 4
+
+
+def test_trees_do_not_depend_on_rows_that_they_do_not_see(rows):
+    data, unseen, trees = data_of(rows), np.arange(0, 300, 3), []
+    for sign in (1.0, -1.0):
+        growth, slopes = growth_on(data, unseen), data.y.numpy().copy()
+        slopes[unseen] *= sign
+        assert growth.grow(-slopes, np.ones(slopes.size))
+        trees.append(growth.scores)
+    np.testing.assert_array_equal(*trees)
 
 
 def test_growth_says_that_there_is_no_tree_to_add(rows):
     data = data_of(rows)
-    growth = Growth(BoostedTrees({"min_child_samples": 200}), data, None, Ensemble(), {})
+    growth = growth_on(data, min_child_samples=200)
     assert not growth.grow(np.ones(data.n_samples), np.ones(data.n_samples))
     assert growth.state().n_trees == 0
+
+
+def test_means_of_ensembles_can_be_split_again_also_as_one_booster(rows, boosters):
+    X, _ = rows
+    first = Ensemble((Part(boosters[0], 2, 0.5), Part(boosters[1], 3)), constant=1.0)
+    second = Ensemble((Part(boosters[1], 2, 2.0), Part(boosters[0], 3)), constant=1.0)
+    mean = Ensemble.mean([first, second])
+    np.testing.assert_allclose(mean.scores(X), (first.scores(X) + second.scores(X)) / 2, rtol=1e-13)
+    assert mean.n_trees == 10
+    for state in (mean, mean.joined()):
+        for found, expected in zip(state.split(2), (first, second), strict=True):
+            np.testing.assert_allclose(found.scores(X), expected.scores(X), rtol=1e-12)
+            assert found.n_trees == 5
+    assert [each.scores(X[:1]) for each in Ensemble(constant=0.5).split(3)] == [0.5] * 3
+    (same,) = first.split(1)
+    np.testing.assert_array_equal(same.scores(X), first.scores(X))
 
 
 def test_states_are_pickled(rows, boosters):

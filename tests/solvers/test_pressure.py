@@ -27,9 +27,15 @@ def scores_of(data, shift=1.0):
     return data.X[:, 0] + shift * (data.codes == 0)
 
 
+def pulled(pressure, scores, force):
+    """The pull on a single booster, whose own scores are bounded."""
+    (pull,) = pressure.pull(scores, [scores], force)
+    return pull
+
+
 def responding(pressure, scores):
     """The pressure after it has seen how the scores respond: as freely as every row on its own."""
-    pressure.pull(scores, 1e9)
+    pulled(pressure, scores, 1e9)
     pressure.observe(np.arange(scores.size, dtype=float), np.full(scores.size, 1 / scores.size))
     return pressure
 
@@ -38,7 +44,7 @@ def test_slopes_are_those_of_the_constraint_alone(data):
     pressure, terms = pressure_on(data, LossParity(0.0))
     scores = scores_of(data)
     responding(pressure, scores).refine(scores, np.array([0.1]))
-    slopes, curvature, _ = pressure.pull(scores, 1e9)
+    slopes, curvature, _ = pulled(pressure, scores, 1e9)
     point = terms.at_scores(torch.from_numpy(scores.copy()), np.empty(0))
     active = (point.constraints > 0).astype(float)
     direction = point.slopes(0.0, active)[0].numpy()
@@ -49,50 +55,52 @@ def test_slopes_are_those_of_the_constraint_alone(data):
     np.testing.assert_allclose(curvature / np.abs(slopes), (curvature / np.abs(slopes))[0])
 
 
-def test_differences_of_other_rows_are_bounded_with_their_signs(data):
-    """Also where they are larger than those of the rows by so much that a margin for both signs would leave no room."""
-    pressure, terms = pressure_on(data, LossParity(0.02))
-    scores = scores_of(data)
-    (constraint,) = terms.constraints
-    own = constraint.differences(scores)
-    others = own + np.array([-1.0, 1.0]) * (own[0] - 0.08)  # .08 and -.08
-    responding(pressure, scores).refine(scores, np.array([0.06]), [others])
-    slopes = pressure.pull(scores, 1e9).slopes
-    assert pressure.worst == pytest.approx(0.06)
-    upwards = terms.at_scores(torch.from_numpy(scores.copy()), np.empty(0)).slopes(0.0, np.array([1.0, 0.0]))[0].numpy()
-    assert slopes @ upwards > 0
-    assert np.abs(slopes).sum() > 0
-
-
 def test_slopes_are_at_most_thrice_those_of_the_objective(data):
     pressure, _ = pressure_on(data, DemographicParity(0.01))
     scores = scores_of(data)
     responding(pressure, scores).refine(scores, np.array([0.3]))
-    slopes = pressure.pull(scores, 1e-4).slopes
+    slopes = pulled(pressure, scores, 1e-4).slopes
     assert np.abs(slopes).sum() == pytest.approx(3e-4)
 
 
 @pytest.mark.parametrize(
-    ("excess", "for_other_rows", "is_wide"), [(0.1, True, True), (0.002, True, False), (0.1, False, False)]
+    ("excess", "for_unseen_rows", "is_wide"), [(0.1, True, True), (0.002, True, False), (0.1, False, False)]
 )
-def test_slopes_become_wide_where_other_rows_exceed_a_bound(data, excess, for_other_rows, is_wide):
-    pressure, _ = pressure_on(data, DemographicParity(0.01), n_rounds=20, for_other_rows=for_other_rows)
+def test_slopes_become_wide_where_unseen_rows_exceed_a_bound(data, excess, for_unseen_rows, is_wide):
+    pressure, _ = pressure_on(data, DemographicParity(0.01), n_rounds=20, for_unseen_rows=for_unseen_rows)
     scores = scores_of(data)
     far = np.abs(scores) > 2 * scores.std()
     shares = []
     for _ in range(20):
         pressure.refine(scores, np.array([excess]))
-        pull = np.abs(pressure.pull(scores, 1e9).slopes)
+        pull = np.abs(pulled(pressure, scores, 1e9).slopes)
         shares.append(pull[far].max() / pull.max())
     assert shares[9] < 1e-3
     assert (shares[-1] > 0.05) == is_wide
+
+
+def test_multipliers_follow_the_bounded_scores_and_slopes_those_of_each_booster(data):
+    pressure, terms = pressure_on(data, LossParity(0.0))
+    scores = scores_of(data)
+    responding(pressure, scores).refine(scores, np.array([0.1]))
+    boosters = [scores, np.zeros_like(scores), 2 * scores]
+    active = (terms.at_scores(torch.from_numpy(scores.copy()), np.empty(0)).constraints > 0).astype(float)
+    pulls = pressure.pull(scores, boosters, 1e9)
+    factors = []
+    for own, pull in zip(boosters, pulls, strict=True):
+        point = terms.at_scores(torch.from_numpy(own.copy()), np.empty(0))
+        direction = point.slopes(0.0, active)[0].numpy()
+        factors.append(pull.slopes @ direction / (direction @ direction))
+        np.testing.assert_allclose(pull.slopes, factors[-1] * direction, atol=1e-15)
+    assert factors == pytest.approx([factors[0]] * 3)
+    assert factors[0] > 0
 
 
 def test_nothing_pulls_where_the_bound_holds(data):
     pressure, _ = pressure_on(data, DemographicParity(0.9))
     scores = scores_of(data)
     responding(pressure, scores).refine(scores, np.array([-0.5]))
-    slopes, curvature, _ = pressure.pull(scores, 1.0)
+    slopes, curvature, _ = pulled(pressure, scores, 1.0)
     assert not slopes.any()
     assert not curvature.any()
     assert not pressure.mean.any()
@@ -105,13 +113,13 @@ def test_multipliers_rise_while_a_violation_lasts_and_fall_when_it_is_over(data)
     sums = []
     for scores in [apart] * 20:
         pressure.refine(scores, np.array([0.3]))
-        pressure.pull(scores, 1e9)
+        pulled(pressure, scores, 1e9)
         sums.append(sum(map(np.sum, pressure.components()[1])))
     assert np.all(np.diff(sums) > 0)
     constant = np.zeros_like(apart)
     for _ in range(40):
         pressure.refine(constant, np.array([-0.05]))
-        pressure.pull(constant, 1e9)
+        pulled(pressure, constant, 1e9)
     assert sum(map(np.sum, pressure.components()[1])) < 0.7 * sums[-1]
     assert (pressure.mean >= 0).all()
 
@@ -121,7 +129,7 @@ def test_the_blur_falls_to_its_last_value(data):
     blurs = []
     for _ in range(30):
         blurs.append(pressure.blur)
-        pressure.pull(scores_of(data), 1.0)
+        pulled(pressure, scores_of(data), 1.0)
     assert blurs[0] == 1.0
     assert blurs[-1] == 0.1
     assert np.all(np.diff(blurs) <= 0)
@@ -136,14 +144,14 @@ def test_new_levels_begin_without_a_multiplier(data):
     assert after > before
     assert pressure.mean.shape == (after,)
     assert not pressure.mean[before:].any()
-    pressure.pull(scores, 1.0)  # of all levels
+    pulled(pressure, scores, 1.0)  # of all levels
 
 
 def test_a_bound_of_none_has_no_margin(data):
     pressure, _ = pressure_on(data, LossParity(None))
     scores = scores_of(data)
     pressure.refine(scores, np.array([-np.inf]))
-    slopes = pressure.pull(scores, 1.0).slopes
+    slopes = pulled(pressure, scores, 1.0).slopes
     assert not slopes.any()
 
 
@@ -158,7 +166,7 @@ def test_costs_are_added_where_the_objective_has_some_and_the_constraint_is_abou
     ):
         pressure, _ = pressure_on(data, constraint, has_costs=has_costs)
         responding(pressure, scores).refine(scores, np.array([0.3]))
-        pull = pressure.pull(scores, 1e9)
+        pull = pulled(pressure, scores, 1e9)
         assert pull.slopes.any()
         sums[name] = np.bincount(data.codes, pull.costs)
     # The rate of the first group is the larger one: positive decisions cost there what they gain in the other group.
@@ -173,7 +181,7 @@ def test_an_overshoot_to_the_other_side_of_a_difference_halves_the_reaction(data
         for shift in (2.0, 2.0, 2.0, 2.0, 2.0, second, second):
             scores = scores_of(data, shift)
             pressure.refine(scores, np.array([0.2]))
-            pressure.pull(scores, 1.0)
+            pulled(pressure, scores, 1.0)
         return pressure._gain
 
     assert gain_after(2.0) > gain_after(-2.0)
