@@ -100,7 +100,7 @@ def _refuse_tables(X: Any) -> None:
 
 
 class _DuringFit:
-    """What a fit leaves for prediction, and is no parameter."""
+    """Attributes that a fit leaves for prediction, and that are no parameters."""
 
     _codes: FeatureCodes
 
@@ -345,7 +345,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     def _estimated(
         self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int, *others: Any
     ) -> NewRowEstimates:
-        """As models of parts of the rows would tell it, or by a fit to all rows that has out-of-fold scores."""
+        """Estimate by models of parts of the rows, or by the out-of-fold scores of a fit to all rows."""
         if not self._may_tell_folds(solver, problem):
             return super()._estimated(solver, problem, starts, seed, *others)
         result = self._solve_all(replace(solver, verbose=0), problem, None, np.random.default_rng(seed))

@@ -22,8 +22,10 @@ from fairconstrained.views import RowLosses
 __all__ = ["Pressure", "Pull"]
 
 #: Blur of the surrogates in standard deviations of the scores, at first and finally. The scores of a few trees have few
-#: values, of which a narrow surrogate sees none or a whole group.
-_FIRST_BLUR, _FINAL_BLUR = 1.0, 0.1
+#: values, of which a narrow surrogate sees none or a whole group. It stays wider where the bounded scores are those of
+#: trees which have not seen the rows: trees learn by heart which rows are next to the threshold, so that boosters of
+#: different rows differ there, and their mean has a larger gap than each of them.
+_FIRST_BLUR, _FINAL_BLUR, _FINAL_BLUR_OF_UNSEEN = 1.0, 0.1, 0.3
 #: Share of all rounds from which on wide surrogates take the place of narrow ones where a metric exceeds its bound, and
 #: by how much of ``kappa`` it has to do so.
 _NARROW_ROUNDS, _FAR = 0.5, 0.25
@@ -142,6 +144,7 @@ class Pressure:
             self._lasting = np.concatenate([np.empty(0), *start.multipliers])
         nothing = _Nothing(terms.objective.loss, terms.data)
         self._has_costs, self._widens = has_costs, for_unseen_rows
+        self._final_blur = _FINAL_BLUR_OF_UNSEEN if for_unseen_rows else _FINAL_BLUR
         self._last_narrow = _NARROW_ROUNDS * (n_before + n_rounds) - n_before
         self._terms = Terms(nothing, constraints, terms.data, terms.threshold)
         self.mean = self._lasting.copy()
@@ -165,7 +168,7 @@ class Pressure:
     @property
     def blur(self) -> float:
         """Blur of the surrogates, in standard deviations of the scores."""
-        return max(_FINAL_BLUR, _FIRST_BLUR * 0.5 ** (self._n_rounds / self._period))
+        return max(self._final_blur, _FIRST_BLUR * 0.5 ** (self._n_rounds / self._period))
 
     def components(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
         """Components and multipliers of every constraint, for a `Start`."""

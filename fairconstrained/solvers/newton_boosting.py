@@ -55,15 +55,16 @@ class NewtonBoosting(Solver, is_registered=False):
 
     With ``n_folds``, boosters grow side by side, each without the rows of one fold, and the model is the mean of them.
     Metrics, objective and multipliers are those of the scores that every row has from boosters which have not seen it,
-    and so are the bounds; slopes are those of each booster's own scores of all rows. Where decisions are compared then
-    and a bound is exceeded by more than a quarter of kappa in the second half of the trees, the surrogates become
-    logistic functions of width one, which have slopes for all rows, and not only for those at the threshold, which the
-    trees have memorised.
+    and so are the bounds; slopes are those of each booster's own scores of all rows. The width of the surrogates falls
+    to .3 standard deviations only, as trees learn by heart which rows are next to the threshold: boosters differ there,
+    and their mean has a larger gap than each of them. Where decisions are compared and a bound is exceeded by more than
+    a quarter of kappa in the second half of the trees, the surrogates become logistic functions of width one, which
+    have slopes for all rows.
 
     An objective that is about decisions, such as the number of errors, gives way to the logistic loss of the cheaper
     decision of every row, weighted by what the other decision costs. Constraints on decisions change these costs, by
     at most .9 of them, beside the slopes of their surrogates: so rows far from the threshold move as well, and the gap
-    of new rows follows. On validation rows they do not: tight bounds would ask for larger costs there.
+    of new rows follows.
 
     The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
     ``kappa`` plus their granularity, or the one nearest to that.
@@ -137,14 +138,14 @@ class NewtonBoosting(Solver, is_registered=False):
 
 
 class _Grown(NamedTuple):
-    """What a start has to say of its trees, for those that go on from them.
+    """Numbers of trees and folds that a start was to have, for runs that go on from it.
 
     Attributes
     ----------
     n_trees : int
         Trees that every booster was to have.
     n_folds, n_divisions
-        Those of the solver.
+        Options of the solver.
     """
 
     n_trees: int

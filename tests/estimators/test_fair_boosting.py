@@ -242,12 +242,12 @@ def test_scores_of_unseen_rows_choose_the_number_of_trees(rows):
     assert model.n_trees_ <= 3 * model.n_iter_ < 1200
     assert model.n_boosters_ == 3
     assert model.constraint_values_["demographic_parity"] <= 0.15 + model.granularity_["demographic_parity"]
-    training = fitted(rows, 0.15, n_estimators=400)
-    assert model.n_trees_ / 3 < training.n_trees_
+    free, training = fitted(rows, None, early_stopping_rounds=20, **params), fitted(rows, None, n_estimators=400)
+    assert free.n_trees_ / 3 < training.n_trees_
     new = make_biased_classification(
         4000, 4, group_proportions=(0.6, 0.4), group_shift=(0.8, 0.0), separation=(1.0, 2.0), random_state=1
     )
-    losses = [log_loss(new[1], one.predict_proba(new[0])) for one in (model, training)]
+    losses = [log_loss(new[1], one.predict_proba(new[0])) for one in (free, training)]
     assert losses[0] < losses[1]
 
 
@@ -532,7 +532,7 @@ def test_equalized_odds_on_real_rows():
     data = load_a9a()
     y = data.y > 0
     train, test = np.flatnonzero(data.is_train), np.flatnonzero(~data.is_train)
-    model = FairBoostingClassifier(0.02, constraint="equalized_odds")
+    model = FairBoostingClassifier(0.02, constraint="equalized_odds", learning_rate=0.05)  # as in the benchmark
     model.fit(data.X[train], y[train], sensitive_features=data.groups[train])
     assert model.status_ == "completed"
     assert model.constraint_values_["equalized_odds"] <= 0.02 + model.granularity_["equalized_odds"]
@@ -560,12 +560,12 @@ def test_a_tight_bound_shifts_late_trees_and_not_the_first_ones():
     options = {"group_proportions": (0.6, 0.4), "group_shift": (0.8, 0.0), "separation": (1.0, 2.0)}
     X, y, groups = make_biased_classification(3000, 4, random_state=3, **options)
     kept = (y == 1) | (np.arange(len(y)) % 2 == 0)
-    trees = {"n_estimators": 60, "num_leaves": 4, "cv": 2}
-    model = FairBoostingClassifier(0.005, constraint="equalized_odds", new_row_folds=None, **trees)
+    trees = {"n_estimators": 60, "num_leaves": 4, "cv": None}
+    model = FairBoostingClassifier(0.001, constraint="equalized_odds", new_row_folds=None, **trees)
     with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
         model.fit(X[kept], y[kept], sensitive_features=groups[kept])
-    assert model.constraint_values_["equalized_odds"] <= 0.005 + model.granularity_["equalized_odds"]
-    assert model.n_trees_ > 60
+    assert model.constraint_values_["equalized_odds"] <= 0.001 + model.granularity_["equalized_odds"]
+    assert model.n_trees_ > 30
     assert model.score(X[kept], y[kept]) > y[kept].mean() + 0.01
 
 

@@ -75,7 +75,7 @@ def test_slopes_become_wide_where_unseen_rows_exceed_a_bound(data, excess, for_u
         pressure.refine(scores, np.array([excess]))
         pull = np.abs(pulled(pressure, scores, 1e9).slopes)
         shares.append(pull[far].max() / pull.max())
-    assert shares[9] < 1e-3
+    assert shares[9] < 0.03
     assert (shares[-1] > 0.05) == is_wide
 
 
