@@ -12,7 +12,7 @@ KAPPA = 0.02
 METHODS = {
     "head": ("FairHeadClassifier", True),
     "head_groups": ("FairHeadClassifier, use_groups=True", True),
-    "boosting_validation": ("FairBoostingClassifier", True),
+    "boosting_folds": ("FairBoostingClassifier", True),
     "oxonfair_groups": ("OxonFair, thresholds by group", False),
     "threshold_optimizer": ("Fairlearn, thresholds by group", False),
     "fairgbm": ("FairGBM", False),
@@ -71,4 +71,4 @@ assert 2.0 < times["max"]["head"] < 2.1
 assert times.loc[["fairgbm", "exponentiated_gradient"], "max"].min() > 10
 costly = cells[cells["points"] < -6]
 assert set(costly["data"]) == {"compas"}
-assert set(costly["method"]) == {"head", "head_groups", "boosting_validation"}
+assert set(costly["method"]) == {"head", "head_groups", "boosting_folds"}

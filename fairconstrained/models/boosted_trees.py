@@ -153,21 +153,39 @@ def _names(names: Sequence[str]) -> list[str] | str:
     return taken if taken and len(set(taken)) == len(taken) else "auto"
 
 
+class BinnedRows(NamedTuple):
+    """Rows in LightGBM's bins, for boosters that grow on all or some of them.
+
+    Attributes
+    ----------
+    dataset : lightgbm.Dataset
+    X : array of shape (n_samples, n_features)
+        Features, for the scores of trees to begin with.
+    params : dict
+        Parameters of LightGBM.
+    """
+
+    dataset: Any
+    X: Any
+    params: Mapping[str, Any]
+
+    def part(self, numbers: np.ndarray, scores: np.ndarray) -> Any:
+        """Some of the rows, ascending, with the scores that a booster begins with; a lightgbm.Dataset."""
+        is_all = numbers.size == scores.size
+        rows = self.dataset if is_all else self.dataset.subset(numbers, params=self.params).construct()
+        return rows.set_init_score(scores[numbers])
+
+
 class Growth:
     """Trees that grow on some rows, and the scores that they give to all.
 
     Parameters
     ----------
-    rows : lightgbm.Dataset
-        All rows, see `BoostedTrees.binned`.
-    X : array of shape (n_samples, n_features)
-        Their features, for the scores of the trees to begin with.
+    rows : BinnedRows
     unseen : ndarray of int
         Numbers of the rows that no tree is grown on, ascending.
     begin : Ensemble
         State that the trees are added to.
-    params : mapping
-        Parameters of LightGBM, see `BoostedTrees.options`.
 
     Attributes
     ----------
@@ -176,19 +194,15 @@ class Growth:
         Scores of all rows; another array after every tree.
     """
 
-    def __init__(self, rows: Any, X: Any, unseen: np.ndarray, begin: Ensemble, params: Mapping[str, Any]) -> None:
-        self.unseen, self._begin, self.scores = unseen, begin, begin.scores(X)
+    def __init__(self, rows: BinnedRows, unseen: np.ndarray, begin: Ensemble) -> None:
+        self.unseen, self._begin, self.scores = unseen, begin, begin.scores(rows.X)
         self._seen = np.setdiff1d(np.arange(self.scores.size), unseen)
         # LightGBM leaves out features that no leaf of enough rows can be split by, and fails where none is left.
-        self._can_split = any(rows.feature_num_bin(feature) > 1 for feature in range(rows.num_feature()))
-        self.booster = lightgbm().Booster(params, self._with_scores(rows, self._seen, params))
+        features = range(rows.dataset.num_feature())
+        self._can_split = any(rows.dataset.feature_num_bin(feature) > 1 for feature in features)
+        self._booster = lightgbm().Booster(rows.params, rows.part(self._seen, self.scores))
         if unseen.size:
-            self.booster.add_valid(self._with_scores(rows, unseen, params), "unseen")
-
-    def _with_scores(self, rows: Any, numbers: np.ndarray, params: Mapping[str, Any]) -> Any:
-        """Some of the rows, with their scores at the beginning."""
-        part = rows.subset(numbers, params=params).construct() if self.unseen.size else rows
-        return part.set_init_score(self.scores[numbers])
+            self._booster.add_valid(rows.part(unseen, self.scores), "unseen")
 
     def grow(self, slopes: np.ndarray, curvature: np.ndarray) -> bool:
         """Add a tree along the Newton step; returns whether there was one to add.
@@ -200,14 +214,14 @@ class Growth:
         """
         if not self._can_split:
             return False
-        before = self.booster.num_trees()
-        self.booster.update(fobj=lambda *_: (slopes[self._seen], curvature[self._seen]))
+        before = self._booster.num_trees()
+        self._booster.update(fobj=lambda *_: (slopes[self._seen], curvature[self._seen]))
         self._follow()
-        return self.booster.num_trees() > before
+        return self._booster.num_trees() > before
 
     def undo(self) -> None:
         """Take the last tree away."""
-        self.booster.rollback_one_iter()
+        self._booster.rollback_one_iter()
         self._follow()
 
     def _follow(self) -> None:
@@ -218,18 +232,18 @@ class Growth:
             found.append(np.array(scores))
             return "kept", 0.0, False
 
-        self.booster.eval_train(keep)
+        self._booster.eval_train(keep)
         if not self.unseen.size:
             (self.scores,) = found
             return
-        self.booster.eval_valid(keep)
+        self._booster.eval_valid(keep)
         self.scores = np.empty_like(self.scores)
         self.scores[self._seen], self.scores[self.unseen] = found
 
     def state(self) -> Ensemble:
         """The ensemble so far."""
-        n_trees = self.booster.num_trees()
-        new = (Part(self.booster, n_trees),) if n_trees else ()
+        n_trees = self._booster.num_trees()
+        new = (Part(self._booster, n_trees),) if n_trees else ()
         return replace(self._begin, parts=(*self._begin.parts, *new))
 
 
@@ -264,16 +278,14 @@ class BoostedTrees(Model):
     def layout(self) -> Hashable:
         return self.name, self.n_features, tuple(self.categorical)
 
-    def options(self, **others: Any) -> dict[str, Any]:
-        """Parameters of LightGBM for trees that follow given slopes; ``others`` come last."""
+    def binned(self, data: FairData, **others: Any) -> BinnedRows:
+        """The rows for trees that follow given slopes, with ``others`` among the parameters of LightGBM."""
         by_row = not self.params.get("force_col_wise", False)
-        options = {"verbosity": -1, "force_row_wise": by_row, **self.params, **others}
-        return options | {"objective": "none", "metric": "none", "deterministic": True, "boost_from_average": False}
-
-    def binned(self, data: FairData, options: Mapping[str, Any]) -> Any:
-        """The rows in LightGBM's bins, for all boosters that are grown on parts of them; a lightgbm.Dataset."""
+        params = {"verbosity": -1, "force_row_wise": by_row, **self.params, **others}
+        params |= {"objective": "none", "metric": "none", "deterministic": True, "boost_from_average": False}
         columns = {"feature_name": _names(self.names), "categorical_feature": list(self.categorical)}
-        return lightgbm().Dataset(_as_taken(data.X), data.y.numpy(), params=options, **columns).construct()
+        rows = lightgbm().Dataset(_as_taken(data.X), data.y.numpy(), params=params, **columns)
+        return BinnedRows(rows.construct(), data.X, params)
 
     def remember(self, state: Ensemble, data: FairData, scores: np.ndarray) -> None:
         """Keep the scores of a state on some rows."""

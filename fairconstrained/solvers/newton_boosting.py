@@ -239,10 +239,9 @@ class _Run:
         self.decisions = objective.decisions if objective.counts_errors else None
         options, has_costs = (max(self.n_planned, 1), self.n_before), self.decisions is not None
         self.pressure = Pressure(self.problem, start, *options, solver.n_folds is not None, has_costs)
-        params = self.model.options(learning_rate=solver.learning_rate, seed=int(self.rng.integers(2**31 - 1)))
-        rows = self.model.binned(data, params)
-        pairs = zip(unseen, begin, strict=True)
-        self.boosters = [Growth(rows, data.X, without, trees, params) for without, trees in pairs]
+        seed = int(self.rng.integers(2**31 - 1))
+        rows = self.model.binned(data, learning_rate=solver.learning_rate, seed=seed)
+        self.boosters = [Growth(rows, *each) for each in zip(unseen, begin, strict=True)]
 
     def _grown(self, n_trees: int) -> _Grown:
         return _Grown(n_trees, self.solver.n_folds, self.solver.n_divisions)

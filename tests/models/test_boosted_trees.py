@@ -84,8 +84,7 @@ def test_shifts_and_constant_scores(rows, boosters):
 
 def growth_on(data, unseen=(), begin=Ensemble(), **params):  # noqa: B008 - immutable
     model = BoostedTrees({"num_leaves": 4, "min_child_samples": 5, **params})
-    options = model.options(learning_rate=0.5)
-    return Growth(model.binned(data, options), data.X, np.array(unseen, dtype=int), begin, options)
+    return Growth(model.binned(data, learning_rate=0.5), np.array(unseen, dtype=int), begin)
 
 
 @pytest.mark.parametrize("unseen", [[], range(0, 300, 3)])
