@@ -321,7 +321,7 @@ class FairData:
         weights = self.weights[torch.from_numpy(rows)]
         return self.at(rows, weights / weights.sum())
 
-    def folds(self, n_folds: int, units: np.ndarray | None = None, division: int = 0) -> np.ndarray:
+    def folds(self, n_folds: int, units: np.ndarray | None = None) -> np.ndarray:
         """Divide the rows into folds with the same share of every group and target, the same in every call.
 
         Parameters
@@ -330,8 +330,6 @@ class FairData:
         units : ndarray of shape (n_samples,), optional
             Rows with the same number are in one fold, with others like the first of them. None: ``clusters``, if there
             are any.
-        division : int, default=0
-            Number of the division; another one has other folds.
 
         Returns
         -------
@@ -342,7 +340,7 @@ class FairData:
         first = place = np.arange(self.n_samples)
         if units is not None:
             _, first, place = np.unique(units, return_index=True, return_inverse=True)
-        shuffled = np.argsort(np.random.default_rng(division).random(first.size))
+        shuffled = np.argsort(np.random.default_rng(0).random(first.size))
         numbers = first[shuffled]
         order = shuffled[np.lexsort((self.y.numpy()[numbers], self.codes[numbers]))]
         folds = np.empty(first.size, dtype=int)

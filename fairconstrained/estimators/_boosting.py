@@ -81,9 +81,9 @@ _BOOSTING = ("boosting", "boosting_type", "boost")
 _ROWS_PER_THREAD = 100_000
 #: Losses whose largest mean over groups trees can minimise, as they have a curvature.
 _LOSSES = ("log_loss", "squared")
-#: Value of ``cv`` that takes folds where they have a use, and their number. Below so many rows they are divided twice:
-#: scores by trees of few rows differ from the mean of several of them, of which the model consists.
-_AUTO, _AUTO_FOLDS, _FEW_ROWS = "auto", 2, 10_000
+#: Value of ``cv`` that takes folds where they have a use, and their number. Halves take least time, but where there are
+#: fewer than so many rows, boosters of a half differ much from the mean of several of them.
+_AUTO, _FOLDS, _FOLDS_OF_FEW, _FEW_ROWS = "auto", 2, 5, 10_000
 _CV = [Interval(Integral, 2, None, closed="left"), StrOptions({_AUTO}), None]
 #: How estimates for new rows are made of the scores that the bounds are about.
 _OUT_OF_FOLD = "the out-of-fold scores that are bounded"
@@ -134,8 +134,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         every row has from boosters that have not seen it; ``constraint_values_`` and ``objective_`` are theirs, and the
         number of trees is the one that is best for them. None: one booster, and all of this refers to its scores of the
         rows that it was fitted to, which trees can memorise, so that gaps on new rows are often several times
-        ``kappa``. "auto": two halves of the rows, and of fewer than 10,000 rows two more halves by another division,
-        where anything is bounded or ``early_stopping_rounds`` is set; otherwise None.
+        ``kappa``. "auto": 2, and 5 of fewer than 10,000 rows, where anything is bounded or ``early_stopping_rounds``
+        is set; otherwise None.
     early_stopping_rounds : int or None, default=None
         End when the objective of the out-of-fold scores, within the bounds, has not improved for so many trees. Those
         of the first half do not count, as the bounds may not hold there yet. Needs folds.
@@ -284,7 +284,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
 
     @override
     def _solver(self, problem: Problem, **special: Any) -> Solver:
-        n_folds, n_divisions = self._folds(problem)
+        n_folds = self._folds(problem)
         if self.early_stopping_rounds is not None and n_folds is None:
             raise ValueError(
                 f"early_stopping_rounds={self.early_stopping_rounds} stops by rows that trees have not seen; set cv, "
@@ -296,25 +296,23 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
             learning_rate=float(self.learning_rate),
             patience=self.early_stopping_rounds,
             n_folds=n_folds,
-            n_divisions=n_divisions,
             verbose=self._solver_verbosity,
         )
 
     @override
     def _problem(self, data: FairData, target: Target) -> Problem:
         problem = super()._problem(data, target)
-        n_folds, n_divisions = self._folds(problem)
-        self.n_boosters_ = (n_folds or 1) * n_divisions
+        self.n_boosters_ = self._folds(problem) or 1
         return problem
 
-    def _folds(self, problem: Problem) -> tuple[int | None, int]:
-        """Number of folds, None for none, and of divisions into them."""
+    def _folds(self, problem: Problem) -> int | None:
+        """Number of folds; None for none."""
         if self.cv != _AUTO:
-            return self.cv, 1  # type: ignore[return-value]
+            return self.cv  # type: ignore[return-value]
         bounds = self._bounds_anything(problem) or (self._is_minimax and not self._holds_vacuously(problem.data))
         if not bounds and self.early_stopping_rounds is None:
-            return None, 1
-        return _AUTO_FOLDS, 2 if problem.data.n_samples < _FEW_ROWS else 1
+            return None
+        return _FOLDS_OF_FEW if problem.data.n_samples < _FEW_ROWS else _FOLDS
 
     @property
     @override

@@ -54,8 +54,8 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     it or the decisions are no better than the same one for all rows.
 
     Trees memorise the rows that they are fitted to, and would overfit the bound as well. So by default F is the mean of
-    two boosters (four for few rows), each fitted to half of the rows, and ``kappa`` bounds the gap of the scores that
-    every row has from those which have not seen it, see ``cv`` and :doc:`/guide/boosted_trees`.
+    two boosters (five for few rows), each fitted without one fold of the rows, and ``kappa`` bounds the gap of the
+    scores that every row has from the one which has not seen it, see ``cv`` and :doc:`/guide/boosted_trees`.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
     >>> y = X[:, 0] ** 2 + X[:, 1] + rng.normal(size=4000)
     >>> model = FairBoostingRegressor(kappa=0.2, n_estimators=50).fit(X, y, sensitive_features=group)
     >>> model.n_boosters_
-    4
+    5
     >>> model.constraint_values_["statistical_parity"] <= 0.2 + model.granularity_["statistical_parity"]
     True
     """

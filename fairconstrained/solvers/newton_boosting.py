@@ -54,7 +54,7 @@ class NewtonBoosting(Solver, is_registered=False):
     tree changes the constraints, doubles where a violation does not fall and halves where it changes sign.
 
     With ``n_folds``, boosters grow side by side, each without the rows of one fold, and the model is the mean of them.
-    Metrics, objective and multipliers are those of the scores that every row has from boosters which have not seen it,
+    Metrics, objective and multipliers are those of the scores that every row has from the one which has not seen it,
     and so are the bounds; slopes are those of each booster's own scores of all rows. The width of the surrogates falls
     to .3 standard deviations only, as trees learn by heart which rows are next to the threshold: boosters differ there,
     and their mean has a larger gap than each of them. Where decisions are compared and a bound is exceeded by more than
@@ -83,9 +83,6 @@ class NewtonBoosting(Solver, is_registered=False):
         half do not count: the multipliers find their values there. None: never.
     n_folds : int, optional
         Folds of the rows, at least 2, each of which has a booster that does not see it. None: one booster of all rows.
-    n_divisions : int, default=1
-        Divisions of the rows into so many folds. With more, every row has the mean score of as many boosters, which is
-        closer to that of all of them.
 
     References
     ----------
@@ -105,7 +102,6 @@ class NewtonBoosting(Solver, is_registered=False):
     measure_every: Count | None = None
     patience: Count | None = None
     n_folds: Count | None = None
-    n_divisions: Count = 1
 
     @property
     def trees_per_measurement(self) -> int:
@@ -133,8 +129,8 @@ class NewtonBoosting(Solver, is_registered=False):
         """Numbers of the rows that each of the boosters does not see, ascending."""
         if self.n_folds is None:
             return [np.empty(0, dtype=int)]
-        divisions = (data.folds(self.n_folds, division=number) for number in range(self.n_divisions))
-        return [np.flatnonzero(folds == fold) for folds in divisions for fold in range(self.n_folds)]
+        folds = data.folds(self.n_folds)
+        return [np.flatnonzero(folds == fold) for fold in range(self.n_folds)]
 
 
 class _Grown(NamedTuple):
@@ -144,13 +140,12 @@ class _Grown(NamedTuple):
     ----------
     n_trees : int
         Trees that every booster was to have.
-    n_folds, n_divisions
-        Options of the solver.
+    n_folds
+        Option of the solver.
     """
 
     n_trees: int
     n_folds: int | None
-    n_divisions: int
 
 
 @dataclass(frozen=True)
@@ -244,7 +239,7 @@ class _Run:
         self.boosters = [Growth(rows, *each) for each in zip(unseen, begin, strict=True)]
 
     def _grown(self, n_trees: int) -> _Grown:
-        return _Grown(n_trees, self.solver.n_folds, self.solver.n_divisions)
+        return _Grown(n_trees, self.solver.n_folds)
 
     def _kept(self, start: Start | None) -> Ensemble | None:
         """The trees of a start that has fewer than there are to be; None if it has as many, or other folds."""
@@ -255,13 +250,13 @@ class _Run:
 
     @property
     def scores(self) -> np.ndarray:
-        """Scores that the bounds are about: those by boosters that have not seen the row, if there are folds."""
+        """Scores that the bounds are about: those by the booster that has not seen the row, if there are folds."""
         if self.solver.n_folds is None:
             return self.boosters[0].scores
-        total = np.zeros(self.problem.data.n_samples)
+        scores = np.empty(self.problem.data.n_samples)
         for booster in self.boosters:
-            total[booster.unseen] += booster.scores[booster.unseen]
-        return total / self.solver.n_divisions
+            scores[booster.unseen] = booster.scores[booster.unseen]
+        return scores
 
     @property
     def goes_on(self) -> bool:

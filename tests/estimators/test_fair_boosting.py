@@ -276,14 +276,16 @@ def test_by_default_the_bound_holds_on_new_rows():
 def test_folds_are_taken_where_they_have_a_use(rows):
     X, y, groups = rows
     auto = {"cv": "auto", "n_estimators": 5, "new_row_folds": None}
-    assert fitted(rows, 0.5, **auto).n_boosters_ == 4
+    assert fitted(rows, 0.5, **auto).n_boosters_ == 5
     assert fitted(rows, None, **auto).n_boosters_ == 1
-    assert fitted(rows, None, early_stopping_rounds=3, **auto).n_boosters_ == 4
-    assert fitted(rows, "minimax", constraint="bounded_group_loss", **auto).n_boosters_ == 4
-    assert fitted(rows, 0.5, **auto | {"cv": 5}).n_boosters_ == 5
+    assert fitted(rows, None, early_stopping_rounds=3, **auto).n_boosters_ == 5
+    assert fitted(rows, "minimax", constraint="bounded_group_loss", **auto).n_boosters_ == 5
+    assert fitted(rows, 0.5, **auto | {"cv": 3}).n_boosters_ == 3
+    many = [np.tile(column, (18,) + (1,) * (column.ndim - 1)) for column in rows]  # 10,800 rows
+    assert fitted(many, 0.5, **auto).n_boosters_ == 2
     small = np.where(np.arange(len(y)) % 120 == 0, "small", groups)  # 5 rows
     few = fitted((X, y, small), 0.5, **auto)
-    assert few.n_boosters_ == 4
+    assert few.n_boosters_ == 5
     assert (
         few.granularity_["demographic_parity"]
         == fitted((X, y, small), 0.5, n_estimators=5).granularity_["demographic_parity"]
@@ -550,7 +552,10 @@ def test_a_constraint_of_a_users_own_parameters(rows):
 
 def test_one_decision_for_all_rows_keeps_no_bound_that_more_trees_break(rows):
     X, y, groups = rows
-    with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
+    with (
+        pytest.warns(ConvergenceWarning, match="no iterate kept the bound"),
+        pytest.warns(FairnessWarning, match="below the threshold, where demographic_parity is 0"),
+    ):
         model = FairBoostingClassifier(0.05, n_estimators=3, num_leaves=4).fit(X, y, sensitive_features=groups)
     assert model.status_ != "completed"
 

@@ -150,28 +150,21 @@ def test_the_same_seed_gives_the_same_trees(rows):
     assert comparable(first.history) == comparable(second.history)
 
 
-@pytest.mark.parametrize("n_divisions", [1, 2])
-def test_boosters_of_folds_are_judged_by_the_rows_that_they_have_not_seen(rows, n_divisions):
+def test_boosters_of_folds_are_judged_by_the_rows_that_they_have_not_seen(rows):
     problem = problem_of(rows, DemographicParity(0.1))
-    result = solved(problem, n_folds=3, n_divisions=n_divisions, n_trees=400, patience=40)
+    result = solved(problem, n_folds=3, n_trees=400, patience=40)
     assert result.n_iter < 400
-    ensembles = result.model_state.split(3 * n_divisions)
-    X, total = problem.data.X, np.zeros(len(rows[1]))
-    for division in range(n_divisions):
-        folds = problem.data.folds(3, division=division)
-        for fold in range(3):
-            unseen = np.flatnonzero(folds == fold)
-            total[unseen] += ensembles[3 * division + fold].scores(X[unseen])
-    scores = total / n_divisions
+    X, folds = problem.data.X, problem.data.folds(3)
+    by_booster = np.array([each.scores(X) for each in result.model_state.split(3)])
+    scores = by_booster[folds, np.arange(len(folds))]
     (bound,) = problem.constraints
     assert bound.exact(scores) <= bound.granularity
     assert result.constraint_values == {bound.name: pytest.approx(bound.metric(scores))}
     assert result.objective == pytest.approx(problem.objective_at(result.model_state, scores))
     np.testing.assert_allclose(problem.scores(result.model_state), scores, atol=1e-9)  # of its own rows
-    mean = np.mean([each.scores(X) for each in ensembles], axis=0)
-    np.testing.assert_allclose(result.model_state.scores(X), mean, atol=1e-9)
-    assert result.model_state.n_trees % (3 * n_divisions) == 0
-    assert result.n_iter - result.model_state.n_trees / (3 * n_divisions) >= 40
+    np.testing.assert_allclose(result.model_state.scores(X), by_booster.mean(axis=0), atol=1e-9)
+    assert result.model_state.n_trees % 3 == 0
+    assert result.n_iter - result.model_state.n_trees / 3 >= 40
 
 
 def test_a_warm_start_adds_trees_or_begins_anew_with_multipliers(rows):
@@ -187,8 +180,8 @@ def test_a_warm_start_adds_trees_or_begins_anew_with_multipliers(rows):
     more = solved(problem, halves.start, n_folds=2, n_trees=80)
     assert more.history[0]["n_iter"] == halves.model_state.n_trees / 2
     assert more.n_iter == 80 - halves.model_state.n_trees / 2
-    for others in ({}, {"n_folds": 3}, {"n_folds": 2, "n_divisions": 2}):  # whose boosters would know the rows
-        assert solved(problem, halves.start, n_trees=80, **others).history[0]["n_iter"] == 0
+    for n_folds in (None, 3):  # whose boosters would know the rows
+        assert solved(problem, halves.start, n_trees=80, n_folds=n_folds).history[0]["n_iter"] == 0
     other = problem_of(rows, DemographicParity(0.1), part=slice(0, 500))
     assert solved(other, first.start).history[0]["multipliers"] == {}
 
