@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import product
 from typing import Any
 from unittest import mock
 
@@ -25,6 +26,7 @@ from benchmarks.any_model.trees import Seconds
 from benchmarks.manifest import recorded
 from benchmarks.new_rows.methods import DATA, features_of, linear_model
 from fairconstrained import FairBoostingClassifier, LossParityClassifier
+from fairconstrained.estimators._boosting import BaseFairBoosting
 from fairconstrained.estimators.new_rows import TellsNewRows
 
 KAPPAS = (0.02, 0.05)
@@ -58,9 +60,9 @@ def clock_of_estimates() -> Iterator[Clock]:
     """A clock that counts the estimates of all fits, which are made in this process."""
     clock = Clock()
     with ExitStack() as stack:
-        for name in _ESTIMATES:
-            counted = clock.counting(getattr(TellsNewRows, name))
-            stack.enter_context(mock.patch.object(TellsNewRows, name, counted))
+        for owner, name in product((TellsNewRows, BaseFairBoosting), _ESTIMATES):
+            if name in vars(owner):
+                stack.enter_context(mock.patch.object(owner, name, clock.counting(vars(owner)[name])))
         stack.enter_context(mock.patch.object(TellsNewRows, "_begun", lambda self, estimate, problem: estimate))
         yield clock
 
