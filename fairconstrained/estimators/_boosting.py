@@ -330,14 +330,13 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     def _estimated_after(
         self, solver: Solver, problem: Problem, result: SolverResult, of_folds: Sequence[Start | None], seed: int
     ) -> NewRowEstimates:
-        assert isinstance(solver, NewtonBoosting)
-        if solver.n_folds is None or not self._may_tell_folds(solver, problem):
+        if not self._may_tell_folds(solver, problem):
             return super()._estimated_after(solver, problem, result, of_folds, seed)
         scores = problem.scores(result.model_state)
         values = np.array([constraint.metric(scores) for constraint in problem.constraints])
         held = HeldOutScores(scores, (), values, [None] * values.size)
         errors = self._own_errors(problem, scores)
-        return replace(self._told_by(problem, held, solver.n_folds, _OUT_OF_FOLD, errors), own_errors=errors)
+        return replace(self._told_by(problem, held, self.n_boosters_, _OUT_OF_FOLD, errors), own_errors=errors)
 
     @override
     def _estimated(

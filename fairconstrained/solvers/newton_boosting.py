@@ -193,9 +193,9 @@ class _Step(NamedTuple):
 
     def under(self, pull: Pull | None) -> tuple[np.ndarray, np.ndarray]:
         """Slopes and curvature with those of the constraints."""
-        if pull is None:
-            return self.slopes, self.curvature
         slopes, curvature = self.slopes, self.curvature
+        if pull is None:
+            return slopes, curvature
         if self.costs is not None and self.above is not None:
             most = _MOST_COSTS * np.abs(self.costs)
             slopes, curvature = follow_costs(self.costs + pull.costs.clip(-most, most), self.above)
@@ -246,7 +246,7 @@ class _Run:
         known = None if start is None else start.solver_state
         if start is None or known is None or known.n_trees >= self.solver.n_trees:
             return None
-        return start.model_state if known == self._grown(known.n_trees) else None
+        return start.model_state if known.n_folds == self.solver.n_folds else None
 
     @property
     def scores(self) -> np.ndarray:
