@@ -44,8 +44,9 @@ _STEP, _WIDEST = 0.6, 3.0
 _MOST = 3.0
 #: Rounds that slopes of the constraints serve besides their own: a tree changes them little, and they take longer.
 _OLDEST = 1
-#: Share of a new difference of exact and smooth violation in the margins, and of the violation itself.
-_NEW, _DRIFT = 0.3, 0.2
+#: Share of a violation that the margin from ``kappa`` grows by, share of the margin that it loses where there is none,
+#: and the largest margin as a share of ``kappa``.
+_TIGHTEN, _EASE, _MOST_OF_KAPPA = 0.2, 0.1, 0.5
 #: Share of a round in the mean of the multipliers that is reported.
 _ROUND = 0.1
 #: Rounds of curvature below this share of the mean count as much as that when the reaction of a tree is estimated.
@@ -155,7 +156,6 @@ class Pressure:
         self._next_change = self._period
         self._lasting_share = max(_LASTING, min(_FASTEST, 1.5 / self._period))
         self._response, self._gain, self._last_worst = 0.0, 1.0, (0, 0.0)
-        self._judged: np.ndarray | None = None
         self._age, self._last = _OLDEST, list[Pull]()
         self._direction: _Direction | None = None
         self.worst = 0.0
@@ -187,7 +187,7 @@ class Pressure:
         ----------
         scores : ndarray of shape (n_samples,)
         judged : ndarray of shape (n_constraints,)
-            Exact violations there, which the margins are to make up for.
+            Exact violations there, which the next margins are to make up for.
         """
         if self._widens and self._n_rounds >= self._last_narrow and (judged > _FAR * self._kappas).any():
             self._widen()
@@ -198,7 +198,8 @@ class Pressure:
         self._terms = replace(self._terms, constraints=refined)
         spread = float(scores.std())
         self._spread = spread if spread > 1e-9 * np.abs(scores).max() else 1.0
-        self._judged = judged
+        self._age = _OLDEST
+        self._set_margins(judged)
 
     def _widen(self) -> None:
         """Give the surrogates of decisions slopes for all rows, from now on."""
@@ -225,7 +226,7 @@ class Pressure:
         """
         self._n_rounds += 1
         moves = any(c.n_aux for c in self._terms.constraints)  # thresholds, say, that follow the scores
-        if self._judged is None and self._age < _OLDEST and not moves:
+        if self._age < _OLDEST and not moves:
             self._age += 1
             return self._last
         self._age, self._last = 0, self._new_pull(scores, boosters, force)
@@ -234,7 +235,7 @@ class Pressure:
     def _new_pull(self, scores: np.ndarray, boosters: Sequence[np.ndarray], force: float) -> list[Pull]:
         point = self._at(scores)
         excess = point.constraints
-        self._set_margins(excess)
+        self.worst = float(excess.max(initial=0.0))
         self._set_gain(excess)
         multipliers = self._multipliers(excess)
         self._direction = None
@@ -301,22 +302,15 @@ class Pressure:
         self.mean = self.mean + _ROUND * (multipliers - self.mean)
         return multipliers
 
-    def _set_margins(self, excess: np.ndarray) -> None:
-        """After a refinement, move the margins by how much the judged violations are above the smooth ones."""
-        self.worst = float(excess.max(initial=0.0))
-        if self._judged is None:
-            return
-        smooth = np.array(
-            [
-                excess[part].max(initial=-np.inf) * c.penalty_factor
-                for c, part in zip(self._terms.constraints, self._parts, strict=True)
-            ]
-        )
-        bounded = np.isfinite(smooth)  # of the others, kappa is infinite
-        judged, smooth = self._judged[bounded], smooth[bounded]
-        self._margins[bounded] += _NEW * (judged - smooth) + _DRIFT * judged
-        self._margins = self._margins.clip(-self._kappas, self._kappas)
-        self._judged = None
+    def _set_margins(self, judged: np.ndarray) -> None:
+        """Tighten the bounds of the surrogates where the exact ones are exceeded, and give way where they are not.
+
+        The surrogates agree with the metrics where they were refined. So a bound that stays exceeded is one that the
+        multipliers do not reach while trees are added, and for a metric that is the largest of many differences
+        another one of these takes the place of each that they resolve.
+        """
+        margins = (1 - _EASE) * self._margins + _TIGHTEN * judged.clip(min=0.0)
+        self._margins = np.minimum(margins, _MOST_OF_KAPPA * self._kappas)
 
     def _set_gain(self, excess: np.ndarray) -> None:
         if self._n_rounds < self._next_change or not excess.size:

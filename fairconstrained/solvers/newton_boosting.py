@@ -50,8 +50,9 @@ class NewtonBoosting(Solver, is_registered=False):
 
     Every ``measure_every`` trees the exact metrics are measured, and the surrogates :math:`c_j` are set to them
     (`Exact.refined`): their width falls to .1 standard deviations of the scores, their values are corrected to the
-    exact ones, and the allowed gap changes by what they are wrong by. The weight :math:`\rho` follows from how much a
-    tree changes the constraints, doubles where a violation does not fall and halves where it changes sign.
+    exact ones, and while a bound stays exceeded, theirs becomes stricter, by at most half of kappa. The weight
+    :math:`\rho` follows from how much a tree changes the constraints, doubles where a violation does not fall and
+    halves where it changes sign.
 
     With ``n_folds``, boosters grow side by side, each without the rows of one fold, and the model is the mean of them.
     Metrics, objective and multipliers are those of the scores that every row has from the one which has not seen it,
