@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from typing_extensions import override
 
+from fairconstrained.checks.messages import check_positive
 from fairconstrained.exceptions import IncompatibleProblem
 
 #: Steps of Newton's method that a projection may take, and by how much of a radius it may end outside.
@@ -77,11 +78,6 @@ class Domain(ABC):
         )
 
 
-def _positive(value: float, name: str) -> None:
-    if not value > 0:
-        raise ValueError(f"{name} must be positive, got {value}.")
-
-
 @dataclass(frozen=True)
 class _Ball(Domain):
     """Points whose norm is at most ``radius``."""
@@ -89,7 +85,7 @@ class _Ball(Domain):
     radius: float
 
     def __post_init__(self) -> None:
-        _positive(self.radius, "radius")
+        check_positive(radius=self.radius)
 
 
 @dataclass(frozen=True)
@@ -213,7 +209,7 @@ class Simplex(Domain):
     total: float = 1.0
 
     def __post_init__(self) -> None:
-        _positive(self.total, "total")
+        check_positive(total=self.total)
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Shift all entries by one amount and clip at zero; the amount by sorting, O(d log d).

@@ -155,7 +155,7 @@ def test_points_of_the_set_stay_where_they_are(domain):
 @pytest.mark.parametrize("create", [L1Ball, L2Ball, Simplex])
 @pytest.mark.parametrize("size", [0.0, -1.0, float("nan")])
 def test_sizes_must_be_positive(create, size):
-    with pytest.raises(ValueError, match="must be positive, got"):
+    with pytest.raises(ValueError, match="must be a finite number above 0; got"):
         create(size)
 
 

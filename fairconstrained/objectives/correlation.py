@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairconstrained.checks.messages import check_not_negative, check_positive
 from fairconstrained.checks.protected import one_of_two
 from fairconstrained.data import FairData
 from fairconstrained.objectives._base import BoundObjective, Objective
@@ -71,10 +72,8 @@ class CorrelationPenalty(Objective):
     smoothing: float = 1e-3
 
     def __post_init__(self) -> None:
-        if not self.weight >= 0:
-            raise ValueError(f"weight must be at least 0, got {self.weight!r}.")
-        if not self.smoothing > 0:
-            raise ValueError(f"smoothing must be positive, got {self.smoothing!r}.")
+        check_not_negative(weight=self.weight)
+        check_positive(smoothing=self.smoothing)
 
     def bind(self, data: FairData) -> BoundObjective:
         """The objective with its penalty on ``data``.

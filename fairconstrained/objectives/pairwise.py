@@ -12,6 +12,7 @@ import torch
 from scipy.special import expit
 from torch import Tensor
 
+from fairconstrained.checks.messages import check_positive
 from fairconstrained.data import FairData
 from fairconstrained.kernels import PiecewisePolynomial, QuadraticKernel
 from fairconstrained.metrics.intervals import PercentileIntervals
@@ -135,8 +136,7 @@ class PairwiseAUC(Objective):
     def __post_init__(self) -> None:
         if self.loss not in PAIR_LOSSES:
             raise ValueError(f"loss must be one of {sorted(PAIR_LOSSES)}, got {self.loss!r}.")
-        if not self.smoothing > 0:
-            raise ValueError(f"smoothing must be positive, got {self.smoothing!r}.")
+        check_positive(smoothing=self.smoothing)
         one_interval(self.interval)
 
     @cached_property

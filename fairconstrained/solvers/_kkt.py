@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq, lsq_linear
 
+from fairconstrained.checks.messages import check_positive
 from fairconstrained.domains import NonNegative
 from fairconstrained.points import Point, PointSource, objective_gradient
 from fairconstrained.problem import FullBatchView, Problem
@@ -144,8 +145,8 @@ def kkt_conditions(
 
 def _convex_model(problem: Problem, view: FullBatchView, z: np.ndarray, proximity: float | None) -> Subproblem:
     """The problem with the concave parts replaced by their tangents at z."""
-    if proximity is not None and not proximity > 0:
-        raise ValueError(f"proximity must be positive, got {proximity}.")
+    if proximity is not None:
+        check_positive(proximity=proximity)
     tangent: PointSource = view
     if all(isinstance(term, DifferenceOfConvex) for term in (problem.objective, *problem.constraints)):
         tangent = problem.view(DifferenceOfConvex).linearize(z)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairconstrained.checks.messages import check_positive
 from fairconstrained.domains import NonNegative
 from fairconstrained.points import PointSource, largest_violation
 from fairconstrained.problem import FullBatchView, Problem
@@ -74,8 +75,7 @@ def stationarity(problem: Problem, params: np.ndarray, proximity: float | None =
     view, z = FullBatchView(problem), problem.start(params)
     if proximity is None:
         proximity = suitable_proximity(view, z, problem.project, np.random.default_rng(0))
-    if not proximity > 0:
-        raise ValueError(f"proximity must be positive, got {proximity}.")
+    check_positive(proximity=proximity)
     nearest = _nearest(view, z, problem.project, proximity)
     distance, total = float(np.linalg.norm(nearest.z - z)), float(nearest.multipliers.sum())
     return Stationarity(

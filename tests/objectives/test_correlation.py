@@ -96,9 +96,9 @@ def test_groups_are_not_moved_on_their_own_behind_the_penalty(make_data):
 
 
 def test_errors(make_data):
-    with pytest.raises(ValueError, match="weight must be at least 0"):
+    with pytest.raises(ValueError, match="weight must be a finite number of at least 0"):
         CorrelationPenalty(weight=-1.0)
-    with pytest.raises(ValueError, match="smoothing must be positive"):
+    with pytest.raises(ValueError, match="smoothing must be a finite number above 0"):
         CorrelationPenalty(smoothing=0.0)
     with pytest.raises(ValueError, match=r"one of the groups \['a', 'b'\] or None, got 'x'"):
         CorrelationPenalty(protected="x").bind(make_data())

@@ -224,7 +224,7 @@ def test_probability_ranks_like_the_score():
         ({"interval": (0.0, 1.2)}, r"\[0, 1\]"),
         ({"interval": [(0.0, 0.2), (0.4, 0.5)]}, "one interval"),
         ({"interval": {"a": (0.0, 0.2)}}, "one entry for each"),
-        ({"smoothing": 0.0}, "smoothing must be positive"),
+        ({"smoothing": 0.0}, "smoothing must be a finite number above 0"),
     ],
 )
 def test_invalid_parameters(parameters, message):

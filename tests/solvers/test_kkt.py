@@ -211,7 +211,7 @@ def test_without_constraints_there_is_nothing_but_the_gradient(make_problem, dat
 
 def test_errors(make_problem, data):
     problem = make_problem(data, DemographicParity(0.1).unchecked(data))
-    with pytest.raises(ValueError, match="proximity must be positive, got 0"):
+    with pytest.raises(ValueError, match="proximity must be a finite number above 0; got 0"):
         kkt_conditions(problem, np.zeros(problem.n_params), proximity=0.0)
     inside = Problem(problem.objective, problem.constraints, data, model=problem.model, domain=L2Ball(1.0))
     with pytest.raises(ValueError, match="without a domain"):

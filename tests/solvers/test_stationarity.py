@@ -199,7 +199,7 @@ def test_auxiliary_variables_take_part(make_problem):
 
 @pytest.mark.parametrize("proximity", [0.0, -1.0, float("nan")])
 def test_proximity_must_be_positive(known, proximity):
-    with pytest.raises(ValueError, match="proximity must be positive"):
+    with pytest.raises(ValueError, match="proximity must be a finite number above 0"):
         near_stationarity(known.problem, known.params, proximity)
 
 
