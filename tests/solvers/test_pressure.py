@@ -117,7 +117,7 @@ def test_multipliers_rise_while_a_violation_lasts_and_fall_when_it_is_over(data)
         sums.append(sum(map(np.sum, pressure.components()[1])))
     assert np.all(np.diff(sums) > 0)
     constant = np.zeros_like(apart)
-    for _ in range(40):
+    for _ in range(80):
         pressure.refine(constant, np.array([-0.05]))
         pulled(pressure, constant, 1e9)
     assert sum(map(np.sum, pressure.components()[1])) < 0.7 * sums[-1]
@@ -145,6 +145,20 @@ def test_new_levels_begin_without_a_multiplier(data):
     assert pressure.mean.shape == (after,)
     assert not pressure.mean[before:].any()
     pulled(pressure, scores, 1.0)  # of all levels
+
+
+def test_a_bound_that_stays_exceeded_becomes_stricter_up_to_half_of_it(data):
+    pressure, _ = pressure_on(data, LossParity(0.1))
+    scores, bounds = scores_of(data, 3.0), []
+    for excess in [0.01] * 30 + [0.3] * 30 + [-0.01] * 30:
+        pressure.refine(scores, np.array([excess]))
+        pulled(pressure, scores, 1.0)
+        bounds.append(pressure.worst)  # the scores stay, so that it grows by the margin
+    margins = np.array(bounds) - bounds[0]
+    assert np.all(np.diff(margins[:60]) >= 0)
+    assert 0.015 <= margins[29] <= 0.02  # twice the excess in the end
+    assert margins[59] == pytest.approx(0.05)
+    assert 0 <= margins[-1] < 0.005
 
 
 def test_a_bound_of_none_has_no_margin(data):
