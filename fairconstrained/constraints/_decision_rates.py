@@ -163,13 +163,16 @@ class BoundPredictiveValues(BoundDecisionRates):
     def _exact_components(self, scores: np.ndarray) -> np.ndarray:
         decisions = self._exact_values(scores)
         means, overall = self._exact_means(decisions).ravel(), self._exact_overall(decisions)
-        means, overall = (
-            np.where(np.isnan(means), self.base, means),
-            np.where(np.isnan(overall), self.whole_base, overall),
-        )
+        base, whole = self._bases
+        means, overall = np.where(np.isnan(means), base, means), np.where(np.isnan(overall), whole, overall)
         if self.comparisons.form.is_relative:
             means = self._logarithms(means)
         return self._compared(means, overall, np.zeros(self.n_aux))
+
+    @override
+    def _defined_means(self, scores: np.ndarray) -> np.ndarray:
+        means = self.means(scores)
+        return np.where(np.isnan(means), self._bases[0].reshape(means.shape), means)
 
     @override
     def with_linear_components(self) -> Self:
@@ -224,4 +227,9 @@ class BoundPredictiveValues(BoundDecisionRates):
 
     @property
     def _bases(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._labels if self.base is None else (self.base, self.whole_base)
+        """The rates of cells and blocks around which the constraint is linear; those of the labels where none is known."""
+        if self.base is None:
+            return self._labels
+        known = zip((self.base, self.whole_base), self._labels, strict=True)
+        base, whole = (np.where(np.isnan(own), of_labels, own) for own, of_labels in known)
+        return base, whole

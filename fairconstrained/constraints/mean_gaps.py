@@ -131,7 +131,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
         """Return the middle of the groups' means for every centre."""
         if not self.n_aux:
             return np.empty(0)  # there may be no group at all
-        means = self.means(scores)
+        means = self._defined_means(scores)
         if self.comparisons.form.is_relative:
             means = self._logarithms(means)
         signed = self.notion.signed(means)
@@ -206,6 +206,10 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
     def means(self, scores: np.ndarray) -> np.ndarray:
         """Return the exact mean of every cell; ndarray of shape (n_blocks, n_groups)."""
         return self._exact_means(self._exact_values(scores))
+
+    def _defined_means(self, scores: np.ndarray) -> np.ndarray:
+        """The exact means, and a likely one for every cell that has none at these scores."""
+        return self.means(scores)
 
     def _exact_means(self, values: np.ndarray) -> np.ndarray:
         return (self._totals(self._weights * values) / self._counted_mass).reshape(self._shape[0], -1)

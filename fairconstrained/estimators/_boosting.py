@@ -134,8 +134,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         every row has from boosters that have not seen it; ``constraint_values_`` and ``objective_`` are theirs, and the
         number of trees is the one that is best for them. None: one booster, and all of this refers to its scores of the
         rows that it was fitted to, which trees can memorise, so that gaps on new rows are often several times
-        ``kappa``. "auto": 2, and 5 of fewer than 10,000 rows, where anything is bounded or ``early_stopping_rounds``
-        is set; otherwise None.
+        ``kappa``. "auto": 2, and 5 of fewer than 10,000 rows, where anything is bounded, ``early_stopping_rounds``
+        is set, or the fit is one of a path; otherwise None.
     early_stopping_rounds : int or None, default=None
         End when the objective of the out-of-fold scores, within the bounds, has not improved for so many trees. Those
         of the first half do not count, as the bounds may not hold there yet. Needs folds.
@@ -307,12 +307,16 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
 
     def _folds(self, problem: Problem) -> int | None:
         """Number of folds; None for none."""
+        n_rows = problem.data.n_samples
         if self.cv != _AUTO:
+            if self.cv is not None and int(self.cv) > n_rows:
+                raise ValueError(f"cv={self.cv} folds need as many rows, and there are {n_rows}; lower cv.")
             return self.cv  # type: ignore[return-value]
         bounds = self._bounds_anything(problem) or (self._is_minimax and not self._holds_vacuously(problem.data))
-        if not bounds and self.early_stopping_rounds is None:
+        # models of a path are compared, also with the one without a bound
+        if not bounds and self.early_stopping_rounds is None and not self._shared.keeps:
             return None
-        return _FOLDS_OF_FEW if problem.data.n_samples < _FEW_ROWS else _FOLDS
+        return _FOLDS_OF_FEW if n_rows < _FEW_ROWS else _FOLDS
 
     @property
     @override
@@ -324,7 +328,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         """The scores that are bounded are those of boosters which have not seen the rows."""
         assert isinstance(solver, NewtonBoosting)
         is_free = self.new_row_folds == _AUTO and solver.n_folds is not None
-        return is_free and self._bounds_anything(problem)
+        return is_free and problem.works_on_other_rows and self._bounds_anything(problem)
 
     @override
     def _estimated_after(

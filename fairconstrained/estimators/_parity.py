@@ -90,6 +90,8 @@ CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 def objective_of(estimator: Any) -> Objective:
     """Return the objective of a classifier that chooses one: by name or as it is, with the weights of the classes."""
     named = OBJECTIVES[estimator.objective](estimator) if isinstance(estimator.objective, str) else estimator.objective
+    if estimator.class_weight is None:
+        return named
     classes = _class_weights(estimator.class_weight, estimator.classes_)
     return named if classes.is_even else named.weighing_classes(classes)
 

@@ -24,12 +24,12 @@ class SharedRows:
     """
 
     def __init__(self, keeps: bool = True) -> None:
-        self._keeps = keeps
+        self.keeps = keeps
         self._known: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """The result that is kept under a key, computed where there is none."""
-        if not self._keeps:
+        if not self.keeps:
             return compute()
         if key not in self._known:
             self._known[key] = compute()
@@ -37,7 +37,7 @@ class SharedRows:
 
     def each(self, key: Hashable, compute: Callable[[], Iterable[Any]]) -> Iterable[Any]:
         """The results that are kept under a key; one after the other where nothing is kept."""
-        return self.once(key, lambda: tuple(compute())) if self._keeps else compute()
+        return self.once(key, lambda: tuple(compute())) if self.keeps else compute()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SharedRows, (self._keeps,)  # another process computes its own
+        return SharedRows, (self.keeps,)  # another process computes its own

@@ -30,8 +30,12 @@ _OBSERVED = 4
 #: Largest costs of a decision by constraints in multiples of those by the objective. With larger ones rows would be
 #: fitted to the opposite of their labels, where small changes of multipliers turn the decisions of whole groups.
 _MOST_COSTS = 0.9
-#: Message where every prefix with a tree is outside of the bounds.
-_NONE_WITHIN = "no number of trees kept the bound"
+#: Messages where the model is a constant, and where it is worse than one.
+_NO_TREE = (
+    "no tree could be grown, as no split leaves enough rows on both sides, so that all scores are the same. Give it "
+    "more rows, or lower min_child_samples in lgbm_params."
+)
+_WORSE = "its objective is {:.4g}, and that of a constant score {:.4g}. Lower learning_rate, or loosen kappa."
 
 
 @dataclass(frozen=True)
@@ -216,6 +220,8 @@ class _Run:
     measured_at: int = -1
     best: _Prefix | None = None
     improved_at: int = 0
+    is_stuck: bool = False
+    of_constant: float = np.inf
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
@@ -286,6 +292,7 @@ class _Run:
         if not all(grown):
             for booster in compress(boosters, grown):
                 booster.undo()
+            self.is_stuck = True
             return False
         self.n_grown += 1
         if self.problem.constraints and (self.n_grown - 1) % (_OBSERVED * self.every) == 0:
@@ -318,6 +325,8 @@ class _Run:
         multipliers = named_multipliers(self.pressure.names, self.pressure.mean) or {}
         state = Ensemble.mean([booster.state() for booster in self.boosters])
         prefix = _Prefix(state, scores, measured, objective, multipliers, self._decides_alike(scores))
+        if not state.n_trees:
+            self.of_constant = objective
         # Constant scores are within most bounds; they are for the search that follows where no tree is.
         if prefix.state.n_trees or self.best is None:
             is_first = self.best is None or not self.best.state.n_trees
@@ -359,6 +368,7 @@ class _Run:
             constraint_values=best.measured.values,
             surrogate_violation=self.pressure.worst,
             multipliers=best.multipliers,
+            message=self._message(best),
             history=tuple(self.recorder.records),
             start=Start(
                 best.state,
@@ -368,6 +378,12 @@ class _Run:
                 solver_state=self._grown(self.solver.n_trees),
             ),
         )
+
+    def _message(self, best: _Prefix) -> str:
+        """What is wrong with the trees, empty if nothing is."""
+        if self.is_stuck and not best.state.n_trees:
+            return _NO_TREE
+        return _WORSE.format(best.objective, self.of_constant) if best.objective > self.of_constant else ""
 
 
 def best_constant(problem: Problem) -> float:
