@@ -227,7 +227,7 @@ class BoundPredictiveValues(BoundDecisionRates):
 
     @property
     def _bases(self) -> tuple[np.ndarray, np.ndarray]:
-        """The rates of cells and blocks around which the constraint is linear; those of the labels where none is known."""
+        """Rates of cells and blocks around which the constraint is linear; those of the labels where none is known."""
         if self.base is None:
             return self._labels
         known = zip((self.base, self.whole_base), self._labels, strict=True)

@@ -15,6 +15,7 @@ from tqdm import tqdm
 from typing_extensions import override
 
 from fairconstrained.checks.inputs import warn_of_another_order
+from fairconstrained.checks.messages import shortened
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.data import FairData
 from fairconstrained.estimators._accuracy import hints
@@ -51,6 +52,11 @@ _RESCUED = (
 )
 #: Message where this is the same score for all rows.
 _CONSTANT = "no iterate kept the bound, and the best constant that does was taken: all rows have the same score."
+#: Addition to these where nobody was accepted until then, so that a ratio or a predictive value did not exist.
+_UNDEFINED = (
+    " Of the other models {} does not exist, as nobody is accepted: weigh the classes, as class_weight='balanced' "
+    "does, or choose another threshold."
+)
 
 __all__ = ["BaseFairEstimator"]
 
@@ -237,6 +243,9 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
             state = best_rescaled(problem, [polished(problem, state, result.candidates)])
             message = _RESCUED if np.ptp(problem.scores(state)) else _CONSTANT
+            before = problem.measured(problem.scores(result.model_state)).values
+            if undefined := [name for name, value in before.items() if np.isnan(value)]:
+                message += _UNDEFINED.format(shortened(undefined))
             return replace(result, model_state=state, message=f"{message} {self._remedy}", multipliers=None)
         return replace(result, model_state=state)
 

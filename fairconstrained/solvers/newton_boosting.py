@@ -380,7 +380,7 @@ class _Run:
         )
 
     def _message(self, best: _Prefix) -> str:
-        """What is wrong with the trees, empty if nothing is."""
+        """The complaint about trees that are no use; empty if there is none."""
         if self.is_stuck and not best.state.n_trees:
             return _NO_TREE
         return _WORSE.format(best.objective, self.of_constant) if best.objective > self.of_constant else ""

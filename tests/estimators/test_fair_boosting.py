@@ -28,6 +28,7 @@ from fairconstrained.callbacks import Checkpoint
 from fairconstrained.constraints import DemographicParity, PairwiseParity, QuadraticAUCGap
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.estimators import new_rows
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import (
     group_rates,
@@ -370,6 +371,53 @@ def test_more_trees_and_another_kappa(rows):
     assert model.history_[0]["n_iter"] == 0
     assert model.history_[0]["multipliers"]
     assert model.constraint_values_["demographic_parity"] <= 0.2 + model.granularity_["demographic_parity"]
+
+
+def test_a_warm_start_with_another_constraint_begins_without_multipliers(rows):
+    X, y, groups = rows
+    model = fitted(rows, 0.2, warm_start=True)
+    for name in ("statistical_parity", "equalized_odds", "demographic_parity"):
+        model.set_params(constraint=name, kappa=0.5).fit(X, y, sensitive_features=groups)
+        assert not any(model.history_[0]["multipliers"].values())
+        assert model.constraint_values_[name] <= 0.5 + model.granularity_[name]
+
+
+def test_all_fits_of_a_path_have_folds(rows):
+    X, y, groups = rows
+    model = FairBoostingClassifier(constraint="statistical_parity", n_estimators=20, num_leaves=4)
+    path = fairness_path(model, X, y, sensitive_features=groups, kappas=[None, 0.4])
+    assert [fit.n_boosters_ for fit in path.models] == [5, 5]
+    assert path.models[1].constraint_values_["statistical_parity"] <= 0.4 + 0.01
+    assert (
+        fairness_path(
+            FairBoostingClassifier(constraint="bounded_group_loss", n_estimators=20, num_leaves=4),
+            X,
+            y,
+            sensitive_features=groups,
+            kappas=[None, 0.6],
+        )
+        .models[1]
+        .constraint_values_["bounded_group_loss"]
+        <= 0.6
+    )
+
+
+def test_what_cannot_be_measured_on_other_rows_has_no_estimate(rows, monkeypatch):
+    monkeypatch.setitem(new_rows._FOLDS, "training", 5)
+    model = fitted(rows, constraint=QuadraticAUCGap(1.0), cv=2)
+    (estimate,) = model.new_row_gaps_.values()
+    assert np.isnan(estimate.estimate)
+    assert "cannot be measured" in estimate.how
+
+
+def test_trees_that_are_no_use_are_said(rows):
+    with pytest.warns(ConvergenceWarning, match="no tree could be grown"):
+        model = fitted(rows, 0.1, lgbm_params={"min_child_samples": 1000})
+    assert model.n_trees_ == 0
+    with pytest.warns(ConvergenceWarning, match=r"that of a constant score 0\.69.* Lower learning_rate"):
+        fitted(rows, 0.3, learning_rate=5.0)
+    with pytest.raises(ValueError, match="cv=601 folds need as many rows, and there are 600; lower cv"):
+        fitted(rows, 0.1, cv=601)
 
 
 def test_callbacks_see_records_and_end_the_fit(rows):

@@ -235,6 +235,32 @@ def test_a_regressor_bounds_means_and_losses_in_the_units_of_the_target():
         PartialParityRegressor(constraint=GroupRates("error")).fit(X, y, sensitive_features=group)
 
 
+@pytest.mark.parametrize("n_groups", [8, 9])  # more than eight are compared with a centre of theirs
+def test_predictive_parity_of_many_groups(n_groups):
+    rng = np.random.default_rng(1)
+    X, group = rng.normal(size=(4000, 3)), rng.integers(0, n_groups, 4000)
+    X[:, 0] += group % 3
+    y = X[:, 0] / 2 + X[:, 1] + rng.logistic(size=4000) > 0.5
+    unbounded = free("positive_predictive_value").fit(X, y, sensitive_features=group)
+    model = RateParityClassifier(0.08, constraint="predictive_parity", new_row_folds=None, random_state=0)
+    model.fit(X, y, sensitive_features=group)
+    assert model.constraint_values_["predictive_parity"] <= 0.08 + model.granularity_["predictive_parity"]
+    assert unbounded.constraint_values_["predictive_parity"] > 0.1
+    assert model.score(X, y) > 0.65
+
+
+def test_a_ratio_that_exists_for_no_model_is_said():
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(4000, 3)), rng.integers(0, 2, 4000)
+    y = X[:, 0] + X[:, 1] / 2 + 0.3 * group + rng.logistic(size=4000) > 6.5  # a percent of the rows
+    model = RateParityClassifier(0.1, constraint="demographic_parity_ratio", new_row_folds=None, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="does not exist, as nobody is accepted: weigh the classes"):
+        model.fit(X, y, sensitive_features=group)
+    model.set_params(class_weight="balanced").fit(X, y, sensitive_features=group)
+    assert model.constraint_values_["demographic_parity_ratio"] <= 0.1 + 0.01
+    assert model.score(X, y) > 0.6
+
+
 def test_predictive_parity_without_decisions_is_not_kept(rows):
     X, y, group = rows
     model = RateParityClassifier(

@@ -373,3 +373,10 @@ def test_crime_in_thirds(real_folder):
     # 400 new rows of each group: three standard errors of a difference of two shares
     assert gaps[1] <= 0.1 + 3 * np.sqrt(2 * 0.25 / 400) < gaps[0]
     assert model.score(X_test, y_test) > 0.45
+
+
+def test_networks_of_several_classes_warn_of_unscaled_features(sample):
+    X, y, groups = sample
+    model = LossParityClassifier(0.5, hidden_layer_sizes=(4,), max_epochs=3, random_state=0, new_row_folds=None)
+    with pytest.warns(ConvergenceWarning, match=r"features \[0\] of X are so large"):
+        model.fit(X * np.where(np.arange(X.shape[1]), 1.0, 1e4), y, sensitive_features=groups)

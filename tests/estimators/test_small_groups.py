@@ -509,3 +509,11 @@ def test_a_ranker_of_one_group_bounds_nothing(documents):
     assert model.status_ == "unconstrained"
     assert model.constraint_values_ == {}
     assert model.constraint_values_all_groups_["pairwise_ranking"] >= 0
+
+
+def test_a_cell_without_rows_is_said_to_have_no_rate():
+    X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
+    with pytest.raises(
+        ValueError, match=r"no rows, or none with a label that is compared.* as demographic_parity does"
+    ):
+        RateParityClassifier(0.1, constraint="equalized_odds").fit(X, y, sensitive_features=y)
