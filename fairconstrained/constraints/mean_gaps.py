@@ -24,7 +24,7 @@ __all__ = ["BoundMeanGaps"]
 _OF_GROUPS = ("_cells", "_mass", "_counted_mass", "_absent", "_weights")
 #: Factor of the logarithms of means, see `_unit_of_logarithms`. Measured on the four-fifths rule: larger ones lead to
 #: models that accept hardly anybody where few are accepted anyway, smaller ones to bounds that are missed.
-_SHARE_OF_SQUARE, _LEAST_FACTOR = 0.35, 0.01
+_SHARE_OF_SQUARE, _LEAST_FACTOR = 0.35, 0.03
 #: Other fields that are kept once they are computed.
 _OF_ROWS = ("_blocks", "_block_shares", "_cell_sizes", "_is_hit", "_labels")
 
@@ -342,7 +342,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
 
 
 def _unit_of_logarithms(function: RowFunction, data: FairData) -> float:
-    """Factor of the logarithms of means: a third of the square of a typical mean, at least 0.01.
+    """Factor of the logarithms of means: a third of the square of a typical mean, at least 0.03.
 
     A typical mean is that of random decisions, as often positive as the labels are, and 1 for smooth values. The rarer
     an event, the larger the slopes of its logarithm.
