@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from fairconstrained.checks.messages import meant
 from fairconstrained.constraints import BoundConstraint, Constraint
+from fairconstrained.constraints.group_rates import NAMED_RATES
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Target
@@ -52,13 +53,23 @@ def constraint_name(name: str, allowed: Iterable[str]) -> str:
 
 
 def _refusal(constraint: Any, names: Iterable[str]) -> ValueError:
-    """The error for what ``constraint`` cannot be, with the name that is most like it."""
+    """The error for what ``constraint`` cannot be, with what takes its place or the name that is most like it."""
     names = list(names)
+    hint = _in_its_place(constraint) or meant(constraint, names) if isinstance(constraint, str) else ""
     return ValueError(
         f"constraint must be one of {names}, a constraint of fairconstrained.constraints, or a list of (name, "
-        f"constraint) pairs, such as [('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {constraint!r}."
-        + meant(constraint, names)
+        f"constraint) pairs, such as [('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {constraint!r}." + hint
     )
+
+
+def _in_its_place(name: str) -> str:
+    """The end of a message about a name that an estimator does not have: the constraint that it stands for, if any."""
+    known = find_metric(name)[0].names if name in metric_names() else (name,)
+    found = [NAMED_RATES[own] for own in known if own in NAMED_RATES]
+    if not found:
+        return ""
+    params = ", ".join(f"{key}={value!r}" for key, value in found[0].items())
+    return f" Give GroupRates({params}, kappa=...) in its place."
 
 
 def _is_pair(pair: Any) -> bool:

@@ -390,3 +390,15 @@ def test_numbers_as_groups(classes):
     X, y, _ = classes
     with pytest.raises(ValueError, match="divide these into bands"):
         classifier().fit(X, y, sensitive_features=np.linspace(18, 90, y.size))
+
+
+def test_a_name_of_another_estimators_rate_is_told_what_takes_its_place():
+    X, y = np.zeros((4, 1)), [0, 1, 0, 1]
+    model = PartialParityClassifier(constraint="four_fifths")
+    with pytest.raises(ValueError, match=r"got 'four_fifths'\.$"):
+        model.fit(X, y, sensitive_features=y)
+    model.set_params(constraint="selection_rate_ratio")
+    with pytest.raises(
+        ValueError, match=r"Give GroupRates\(rate='selection', rule='ratio', kappa=\.\.\.\) in its place"
+    ):
+        model.fit(X, y, sensitive_features=y)
