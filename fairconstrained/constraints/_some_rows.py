@@ -126,6 +126,7 @@ class _SomeRows(BoundConstraint):
     with_logistic_slopes = _moved("with_logistic_slopes")
     with_linear_components = _moved("with_linear_components")
     uncorrected = _moved("uncorrected")
+    for_class = _moved("for_class")
     with_components = _moved("with_components")
     with_optimism = _moved("with_optimism")
     with_restoring_slopes = _moved("with_restoring_slopes")

@@ -224,6 +224,10 @@ class BoundConstraint(Exact):
         """
         return self
 
+    def for_class(self) -> Self:
+        """Return the constraint as solvers see it where it is that of one class of several."""
+        return self
+
     def uncorrected(self) -> Self:
         """Return the constraint with the values of its surrogate, not corrected to those that are counted."""
         return self

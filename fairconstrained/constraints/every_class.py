@@ -181,7 +181,7 @@ class BoundEveryClass(BoundConstraint, FullBatch):
         """Join the constraints of all classes; mini-batches are possible where they are for each of them."""
         kind = _OnBatches if all(isinstance(constraint, Stochastic) for constraint in inner) else BoundEveryClass
         return kind(
-            inner=tuple(inner),
+            inner=tuple(constraint.for_class() for constraint in inner),
             classes=classes,
             data=data,
             kappa=inner[0].kappa,

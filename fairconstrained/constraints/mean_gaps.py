@@ -24,7 +24,9 @@ __all__ = ["BoundMeanGaps"]
 _OF_GROUPS = ("_cells", "_mass", "_counted_mass", "_absent", "_weights")
 #: Factor of the logarithms of means, see `_unit_of_logarithms`. Measured on the four-fifths rule: larger ones lead to
 #: models that accept hardly anybody where few are accepted anyway, smaller ones to bounds that are missed.
-_SHARE_OF_SQUARE, _LEAST_FACTOR = 0.35, 0.03
+_SHARE_OF_SQUARE, _LEAST_FACTOR = 0.35, 0.01
+#: Least factor for a class of several, all of which are rare, and are to be brought within the bound together.
+_LEAST_OF_CLASS = 0.03
 #: Other fields that are kept once they are computed.
 _OF_ROWS = ("_blocks", "_block_shares", "_cell_sizes", "_is_hit", "_labels")
 
@@ -182,6 +184,11 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
             return self
         means, _ = self._linear_means(self._smooth_values(scores))
         return self._changed(levels=np.maximum(means, self._least_unit))
+
+    @override
+    def for_class(self) -> Self:
+        is_relative = self.comparisons.form.is_relative
+        return self._changed(unit=max(self.unit, _LEAST_OF_CLASS)) if is_relative else self
 
     @override
     def uncorrected(self) -> Self:
@@ -342,7 +349,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
 
 
 def _unit_of_logarithms(function: RowFunction, data: FairData) -> float:
-    """Factor of the logarithms of means: a third of the square of a typical mean, at least 0.03.
+    """Factor of the logarithms of means: a third of the square of a typical mean, at least 0.01.
 
     A typical mean is that of random decisions, as often positive as the labels are, and 1 for smooth values. The rarer
     an event, the larger the slopes of its logarithm.
