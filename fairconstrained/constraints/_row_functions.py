@@ -49,12 +49,16 @@ class RowFunction(NamedTuple):
     is_step : bool, default=False
         Whether ``exact`` is a step. Solvers then see it blurred, corrected to the exact values at the scores of the
         last refinement.
+    unit : float, default=1.0
+        Length of a unit of the scores, or of its square for squares, in the values; other than 1 for a regressor, whose
+        solver sees standardised targets.
     """
 
     smooth: Loss
     exact: Callable[[np.ndarray, np.ndarray], np.ndarray]
     decisions: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     is_step: bool = False
+    unit: float = 1.0
 
 
 def _step(name: str, smooth: DecisionRate) -> RowFunction:

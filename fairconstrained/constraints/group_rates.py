@@ -183,9 +183,9 @@ class GroupRates(ComparesGroups):
         if (offset, scale) == (0.0, 1.0):
             return function
         if rate.function == "score":
-            return RowFunction(Score(offset, scale), lambda s, y: offset + scale * s)
+            return RowFunction(Score(offset, scale), lambda s, y: offset + scale * s, unit=scale)
         factor = scale ** _POWERS[rate.function]
-        return RowFunction(Scaled(function.smooth, factor), lambda s, y: factor * function.exact(s, y))
+        return RowFunction(Scaled(function.smooth, factor), lambda s, y: factor * function.exact(s, y), unit=factor)
 
     @staticmethod
     def _check_targets(rate: Rate, data: FairData) -> None:

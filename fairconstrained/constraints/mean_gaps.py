@@ -45,7 +45,8 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
     limit : float
         The largest share of a cell that one row may have.
     unit : float
-        Factor of logarithms, so that their quadratic penalties do not outweigh every loss.
+        Factor of the components: of logarithms, so that their quadratic penalties do not outweigh every loss; otherwise
+        1 over the unit of the function, so that a solver sees the same problem whatever the units of the targets are.
     levels : ndarray of shape (n_cells,), or 1
         Smooth means at the scores of the last refinement, around which the logarithms of ratios are linear.
     """
@@ -79,12 +80,12 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
             kappa=kappa,
             name=name,
             function=function,
-            tolerance=tolerance,
+            tolerance=tolerance * function.unit,
             notion=notion,
             groups=groups,
             comparisons=comparisons,
             limit=limits.share,
-            unit=_unit_of_logarithms(function, data) if comparisons.form.is_relative else 1.0,
+            unit=_unit_of_logarithms(function, data) if comparisons.form.is_relative else 1 / function.unit,
             **fields,
         )
 
@@ -134,8 +135,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
         if not self.n_aux:
             return np.empty(0)  # there may be no group at all
         means = self._defined_means(scores)
-        if self.comparisons.form.is_relative:
-            means = self._logarithms(means)
+        means = self._logarithms(means) if self.comparisons.form.is_relative else self.unit * means
         signed = self.notion.signed(means)
         return (signed.max(axis=1) + signed.min(axis=1)) / 2
 
@@ -156,7 +156,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
         if not is_largest or self.function.is_step:
             return None
         plain = replace(self, margin=0.0, correction=0.0, optimism=None)
-        return plain._exact_components(scores) + table.limit(self.kappa)
+        return plain._exact_components(scores) / self.unit + table.limit(self.kappa)
 
     @property
     @override
@@ -240,6 +240,8 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
         means, overall = self._linear_means(losses)
         if self.comparisons.form.is_relative:
             means = self.unit * (np.log(self.levels) + means / self.levels - 1)
+        else:
+            means, overall = self.unit * means, self.unit * overall
         return self._compared(means, overall, aux)
 
     def _compared(self, means: np.ndarray, overall: np.ndarray, aux: np.ndarray) -> np.ndarray:
@@ -256,7 +258,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
             values = values.mean(keepdims=True)
         values -= self.unit * table.limit(self.tightened(self.margin))
         if self.optimism is not None:
-            values += self.optimism
+            values += self.unit * self.optimism
         return values + self.correction
 
     @override
@@ -266,10 +268,10 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
             multipliers = np.repeat(multipliers / len(table.names), len(table.names), axis=-1)
         if self._absent is not None:
             multipliers = np.where(self._absent, 0.0, multipliers)
-        cells = multipliers @ table.cells
+        cells, blocks = self.unit * (multipliers @ table.cells), multipliers @ table.blocks
         if table.form.is_relative:
-            cells = self.unit * cells / self.levels
-        return self._pulled_back(cells, multipliers @ table.blocks), multipliers @ table.aux
+            return self._pulled_back(cells / self.levels, blocks), multipliers @ table.aux
+        return self._pulled_back(cells, self.unit * blocks), multipliers @ table.aux
 
     def _linear_means(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Means of the cells and of the blocks, as functions that are linear in the losses."""

@@ -119,3 +119,24 @@ def test_a_ball_that_leaves_tiny_features_nothing_to_do(rows):
     X, y, _ = rows
     model = NeymanPearsonClassifier({0: 0.3}, radius=2.0).fit(1e-200 * X, y)
     assert model.status_ == "optimal"
+
+
+@pytest.mark.parametrize("unit", [2.0**-13, 2.0**17])
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize(("constraint", "kappa"), [("loss_parity", 0.05), ("bounded_group_loss", 1.8)])
+def test_units_of_the_target_change_little(constraint, kappa, loss, unit):
+    rng = np.random.default_rng(0)
+    groups = np.arange(900) % 3
+    X = rng.normal(size=(900, 3)) + 0.3 * groups[:, None]
+    y = X.sum(axis=1) + rng.normal(size=900) * (1 + 0.4 * groups)
+    of_loss = unit ** (2 if loss == "squared" else 1)
+
+    def fitted(unit, of_loss):
+        options = {"constraint": constraint, "loss": loss, "new_row_folds": None}
+        return GroupLossRegressor(kappa * of_loss, **options).fit(X, unit * y, sensitive_features=groups)
+
+    plain, other = fitted(1.0, 1.0), fitted(unit, of_loss)
+    assert plain.status_ == other.status_ == "optimal"
+    assert plain.constraint_values_[constraint] <= kappa * (1 + 1e-6)
+    assert other.constraint_values_[constraint] <= kappa * of_loss * (1 + 1e-6)
+    assert other.objective_ / of_loss == pytest.approx(plain.objective_, rel=0.005)
