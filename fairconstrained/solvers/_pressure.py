@@ -44,7 +44,7 @@ _STEP, _WIDEST = 0.6, 3.0
 _MOST = 3.0
 #: Rounds that slopes of the constraints serve besides their own: a tree changes them little, and they take longer.
 _OLDEST = 1
-#: Share of a violation that the margin from ``kappa`` grows by, share of the margin that it loses where there is none,
+#: Shares of a violation that the margin from ``kappa`` grows by, and of the margin that it loses, at every measurement;
 #: and the largest margin as a share of ``kappa``.
 _TIGHTEN, _EASE, _MOST_OF_KAPPA = 0.2, 0.1, 0.5
 #: Share of a round in the mean of the multipliers that is reported.
