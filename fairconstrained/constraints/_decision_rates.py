@@ -170,6 +170,22 @@ class BoundPredictiveValues(BoundDecisionRates):
         return self._compared(means, overall, np.zeros(self.n_aux))
 
     @override
+    def caveat(self, scores: np.ndarray) -> str | None:
+        """Also warn of groups with so few of the decisions that one row changes the metric by more than ``kappa``."""
+        known = super().caveat(scores)
+        if known is not None:
+            return known
+        counts = self._totals((self._exact_values(scores) > 0).astype(float))
+        fewest = counts[counts > 0].min(initial=np.inf)
+        if 1 / fewest <= self.resolution:
+            return None
+        return (
+            f"{self.name} is a rate among decisions, of which a group has only {fewest:.0f} here: each of them changes "
+            f"it by up to {1 / fewest:.2g}, and on new rows it may be far from kappa. Bound the selection rate from "
+            "below as well, with GroupRates('selection', rule='floor'), or weigh classes by class_weight='balanced'."
+        )
+
+    @override
     def _defined_means(self, scores: np.ndarray) -> np.ndarray:
         means = self.means(scores)
         return np.where(np.isnan(means), self._bases[0].reshape(means.shape), means)

@@ -22,6 +22,7 @@ from fairconstrained import (
 )
 from fairconstrained.constraints import GroupRates
 from fairconstrained.constraints.group_rates import NAMED_RATES
+from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import conditional_parity_gap, find_metric, group_rates
 
@@ -247,6 +248,18 @@ def test_predictive_parity_of_many_groups(n_groups):
     assert model.constraint_values_["predictive_parity"] <= 0.08 + model.granularity_["predictive_parity"]
     assert unbounded.constraint_values_["predictive_parity"] > 0.1
     assert model.score(X, y) > 0.65
+
+
+@pytest.mark.parametrize(("n_accepted", "is_said"), [(3, True), (5, False), (0, False)])
+def test_a_rate_among_few_decisions_is_said(rows, n_accepted, is_said):
+    X, y, group = rows
+    data = FairData.from_arrays(X, np.where(y == y.max(), 1.0, -1.0), (group == group.max()).astype(int), ("a", "b"))
+    bound = GroupRates("positive_predictive_value", kappa=0.2).bind(data)
+    scores = np.full(1500, -1.0)
+    scores[np.flatnonzero(data.codes == 0)[:n_accepted]] = 1.0
+    scores[np.flatnonzero(data.codes == 1)[:50]] = 1.0
+    text = bound.caveat(scores) or ""
+    assert ("a group has only 3 here: each of them changes it by up to 0.33" in text) == is_said
 
 
 def test_a_ratio_that_exists_for_no_model_is_said():
