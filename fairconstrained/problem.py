@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
@@ -61,6 +62,19 @@ class Start:
     def on(self, data: FairData) -> Start:
         """Return this start, or only its model state if the data differ."""
         return self if self.fingerprint in (None, data.fingerprint) else Start(self.model_state)
+
+    def continued(self, constraints: tuple[BoundConstraint, ...]) -> tuple[tuple[BoundConstraint, ...], np.ndarray]:
+        """Return the constraints with the components of this start, and the multipliers of all their components.
+
+        The multipliers are zero where they do not fit, such as those of other constraints, or of one without a bound.
+        """
+        known = np.empty(0)
+        if len(self.components) == len(constraints):
+            pairs = zip(constraints, self.components, strict=True)
+            constraints = tuple(c.with_components(own) if own.size else c for c, own in pairs)
+            known = np.concatenate([known, *self.multipliers])
+        n_components = sum(len(c.component_names) for c in constraints)
+        return constraints, known if known.size == n_components else np.zeros(n_components)
 
 
 @dataclass(frozen=True)

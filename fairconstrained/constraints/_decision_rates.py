@@ -161,10 +161,8 @@ class BoundPredictiveValues(BoundDecisionRates):
 
     @override
     def _exact_components(self, scores: np.ndarray) -> np.ndarray:
-        decisions = self._exact_values(scores)
-        means, overall = self._exact_means(decisions).ravel(), self._exact_overall(decisions)
-        base, whole = self._bases
-        means, overall = np.where(np.isnan(means), base, means), np.where(np.isnan(overall), whole, overall)
+        means, overall = self._defined_means(scores).ravel(), self._exact_overall(self._exact_values(scores))
+        overall = np.where(np.isnan(overall), self._bases[1], overall)
         if self.comparisons.form.is_relative:
             means = self._logarithms(means)
         return self._compared(means, overall, np.zeros(self.n_aux))

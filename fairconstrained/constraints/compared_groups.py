@@ -178,13 +178,13 @@ class ComparedGroups:
             cells = everything.cell_sizes(data, notion)
             counts = {label: int(n) for label, n in zip(cells.labels, cells.counts, strict=True) if n < min_size}
         shown = dict(list(counts.items())[:_SHOWN]) | ({"...": len(counts)} if len(counts) > _SHOWN else {})
-        if small == "error" and not min(counts.values()):
-            raise ValueError(
-                f"these groups have no rows, or none with a label that is compared, so that their rates do not exist: "
-                f"{shown}. Set small_groups='merge' or 'ignore', merge groups, or bound a rate of all rows, as "
-                "demographic_parity does."
-            )
         if small == "error":
+            if not min(counts.values()):
+                raise ValueError(
+                    "these groups have no rows, or none with a label that is compared, so that their rates do not "
+                    f"exist: {shown}. Set small_groups='merge' or 'ignore', merge groups, or bound a rate of all rows, "
+                    "as demographic_parity does."
+                )
             raise ValueError(
                 f"these groups have fewer than min_group_size={min_size} rows (of a label that is compared, if any "
                 f"are): {shown}. Set small_groups='merge' or 'ignore', lower min_group_size, or merge groups."

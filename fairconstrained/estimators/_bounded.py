@@ -45,11 +45,17 @@ def constraint_name(name: str, allowed: Iterable[str]) -> str:
     allowed = list(allowed)
     if name in allowed:
         return name
-    others = find_metric(name)[0].names if name in metric_names() else ()
-    found = [other for other in (alias.removeprefix("partial_") for alias in others) if other in allowed]
+    found = [
+        other for other in (alias.removeprefix("partial_") for alias in _names_of_metric(name)) if other in allowed
+    ]
     if not found:
         raise _refusal(name, allowed)
     return found[0]
+
+
+def _names_of_metric(name: str) -> Sequence[str]:
+    """All names of the metric that has this one; none where it is the name of no metric."""
+    return find_metric(name)[0].names if name in metric_names() else ()
 
 
 def _refusal(constraint: Any, names: Iterable[str]) -> ValueError:
@@ -64,8 +70,7 @@ def _refusal(constraint: Any, names: Iterable[str]) -> ValueError:
 
 def _in_its_place(name: str) -> str:
     """The end of a message about a name that an estimator does not have: the constraint that it stands for, if any."""
-    known = find_metric(name)[0].names if name in metric_names() else (name,)
-    found = [NAMED_RATES[own] for own in known if own in NAMED_RATES]
+    found = [NAMED_RATES[own] for own in (name, *_names_of_metric(name)) if own in NAMED_RATES]
     if not found:
         return ""
     params = ", ".join(f"{key}={value!r}" for key, value in found[0].items())

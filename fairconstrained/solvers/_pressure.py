@@ -136,14 +136,7 @@ class Pressure:
         for_unseen_rows: bool = False,
         has_costs: bool = False,
     ) -> None:
-        constraints, known = terms.constraints, np.empty(0)
-        if start is not None and len(start.components) == len(constraints):
-            pairs = zip(constraints, start.components, strict=True)
-            constraints = tuple(c.with_components(own) if own.size else c for c, own in pairs)
-            known = np.concatenate([known, *start.multipliers])
-        n_components = sum(len(c.component_names) for c in constraints)
-        # those of another constraint, or of one without a bound, are others
-        self._lasting = known if known.size == n_components else np.zeros(n_components)
+        constraints, self._lasting = (start or Start(None)).continued(terms.constraints)
         nothing = _Nothing(terms.objective.loss, terms.data)
         self._has_costs, self._widens = has_costs, for_unseen_rows
         self._final_blur = _FINAL_BLUR_OF_UNSEEN if for_unseen_rows else _FINAL_BLUR

@@ -74,14 +74,9 @@ def _narrow_anew(run: Run, start: Start) -> None:
 
 def _adopt(run: Run, start: Start) -> None:
     """Take over components and multipliers, as far as they fit."""
-    lagrangian, problem, known = run.lagrangian, run.lagrangian.problem, np.empty(0)
-    if len(start.components) == len(problem.constraints):
-        pairs = zip(problem.constraints, start.components, strict=True)
-        constraints = tuple(c.with_components(components) if components.size else c for c, components in pairs)
-        problem, known = replace(problem, constraints=constraints), np.concatenate(start.multipliers)
-    n_components = len(problem.component_names)
-    lagrangian.problem = problem
-    lagrangian.multipliers = known if known.size == n_components else np.zeros(n_components)
+    lagrangian = run.lagrangian
+    constraints, lagrangian.multipliers = start.continued(lagrangian.problem.constraints)
+    lagrangian.problem = replace(lagrangian.problem, constraints=constraints)
     if lagrangian.multipliers.any():
         run.surrogates.start_narrow()
         lagrangian.penalty, run.progress.patience, run.inner_iter = _PENALTY, _PATIENCE, _INNER_ITER
