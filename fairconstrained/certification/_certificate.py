@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ import pandas as pd
 from fairconstrained.certification.evidence import Evidence
 from fairconstrained.certification.seen_rows import Overlap
 from fairconstrained.estimators.saving import PlainState
+from fairconstrained.metrics.registry import MetricInfo
 
 __all__ = ["Certificate", "certificate_of"]
 
@@ -76,11 +79,26 @@ class Certificate(PlainState):
     share_seen: float | None
     noticeable_overlap: int | None
     _evidence: Evidence = field(repr=False)
+    _is_floor: bool = field(repr=False)
 
     @property
     def passed(self) -> bool | None:
-        """Whether ``upper_bound <= kappa``; None without ``kappa``."""
-        return None if self.kappa is None else self.upper_bound <= self.kappa
+        """Whether ``upper_bound <= kappa``, or at most ``1 - kappa`` for a floor; None without ``kappa``."""
+        return None if self.kappa is None else self.upper_bound <= self.largest(self.kappa)
+
+    def largest(self, kappa: float) -> float:
+        """The largest ``upper_bound`` that passes.
+
+        Parameters
+        ----------
+        kappa : float
+
+        Returns
+        -------
+        largest : float
+            ``1 - kappa`` where ``kappa`` is the least value of a floor, of which the complement is certified.
+        """
+        return 1 - kappa if self._is_floor else kappa
 
     @cached_property
     def sufficient_n(self) -> int | None:
@@ -88,7 +106,7 @@ class Certificate(PlainState):
         return None if self.kappa is None else self.sample_size(self.kappa)
 
     def sample_size(self, kappa: float) -> int | None:
-        """The smallest sample with the same estimates and shares of cells whose bound is at most ``kappa``.
+        """The smallest sample with the same estimates and shares of cells that passes with ``kappa``.
 
         Parameters
         ----------
@@ -97,10 +115,10 @@ class Certificate(PlainState):
         Returns
         -------
         n_samples : int or None
-            Number of rows; None if the estimate is not below ``kappa``, or so close to it that more than 1e8 times the
+            Number of rows; None if the estimate is not below `largest`, or so close to it that more than 1e8 times the
             rows are needed.
         """
-        scale = self._evidence.sufficient_scale(self.delta, kappa)
+        scale = self._evidence.sufficient_scale(self.delta, self.largest(kappa))
         return None if scale is None else int(np.ceil(scale * self.n_samples - 1e-9))
 
     def __str__(self) -> str:
@@ -128,17 +146,27 @@ class Certificate(PlainState):
     def _verdict(self) -> list[str]:
         if self.kappa is None:
             return []
+        asked = f"kappa = {self.kappa:g}"
+        if self._is_floor:
+            asked += f", the least that is allowed, so that {self.metric} may be {self.largest(self.kappa):.4g}"
         if self.passed:
-            return [f"kappa = {self.kappa:g}: passed."]
+            return [f"{asked}: passed."]
         if self.sufficient_n is None:
-            return [f"kappa = {self.kappa:g}: not passed; no sample suffices for this estimate."]
-        return [f"kappa = {self.kappa:g}: not passed; {self.sufficient_n:,} rows would have sufficed."]
+            return [f"{asked}: not passed; no sample suffices for this estimate."]
+        return [f"{asked}: not passed; {self.sufficient_n:,} rows would have sufficed."]
 
 
-def certificate_of(evidence: Evidence, name: str, delta: float, kappa: float | None, overlap: Overlap) -> Certificate:
-    """Return the certificate that some evidence gives."""
+def certificate_of(
+    evidence: Evidence,
+    metric: MetricInfo,
+    params: Mapping[str, Any],
+    delta: float,
+    kappa: float | None,
+    overlap: Overlap,
+) -> Certificate:
+    """Return the certificate that some evidence gives on a metric with some arguments."""
     return Certificate(
-        metric=name,
+        metric=metric.bounded_name(params),
         gap=evidence.gap,
         upper_bound=evidence.upper(delta),
         delta=delta,
@@ -153,4 +181,5 @@ def certificate_of(evidence: Evidence, name: str, delta: float, kappa: float | N
         share_seen=overlap.share,
         noticeable_overlap=overlap.noticeable,
         _evidence=evidence,
+        _is_floor=metric.is_floor(params),
     )

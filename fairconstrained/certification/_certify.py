@@ -121,8 +121,8 @@ def certify(
     metric_params : dict, default=None
         Further arguments of the metric, such as ``interval``; no ``sample_weight``.
     kappa : float, default=None
-        Value that the bound is compared with. None: the ``kappa`` of the model, if it has one in use and the metric
-        compares groups.
+        Value that the bound is compared with; for a floor (``rule="floor"`` of `group_rates`) the least value of the
+        metric. None: the ``kappa`` of the model, if it has one in use and the metric compares groups.
     delta : float, default=0.05
         Probability with which the bound may fail, in (0, 1).
     method : str, default="auto"
@@ -207,9 +207,9 @@ def certify(
         classes=getattr(model, "classes_", None) if pos_label is None else None,
     )
     if kappa is None and info_of(function).compares_groups:
-        kappa = model_kappa(model)
+        kappa = model_kappa(model, info_of(function).is_floor(params))
     bound = None if kappa is None else float(kappa)
-    return certificate_of(evidence_of(sample, method), sample.name, delta, bound, overlap)
+    return certificate_of(evidence_of(sample, method), info_of(function), params, delta, bound, overlap)
 
 
 def check_certification(delta: Any, method: Any, kappa: Any) -> None:

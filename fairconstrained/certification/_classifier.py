@@ -54,7 +54,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
         replaced by tighter values. Other classifiers (such as those with a penalty, those that choose kappa themselves,
         and searches) have nothing that can be tightened; they are fitted as they are, and tested.
     kappa : float
-        Value that the gap in the population is to be certified not to exceed, at least 0.
+        Value that the gap in the population is to be certified not to exceed, at least 0; of a floor
+        (``rule="floor"`` of `group_rates`) the value that it is to be certified to reach.
     metric : str or callable
         The gap, as in `certify`.
     metric_params : dict, default=None
@@ -261,8 +262,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
             (self.estimator_,) = ladder.fit(rows, [] if kappa is None else [kappa])
             check_rows(self.estimator_, calibration.X, calibration.y, calibration.groups, judge.metric)
             evidence = judge.evidence(judge.answers(self.estimator_, calibration), calibration.groups)
-            name = info_of(judge.metric).bounded_name(judge.params)
-            certificate = certificate_of(evidence, name, delta, float(self.kappa), _SET_ASIDE)
+            metric = info_of(judge.metric)
+            certificate = certificate_of(evidence, metric, judge.params, delta, float(self.kappa), _SET_ASIDE)
             self.certificate_ = certificate
             self.n_tests_ += 1
             if certificate.passed:
@@ -305,8 +306,11 @@ class CertifiedFairClassifier(DelegatesToFitted):
             f"{int(np.ceil(needed / self.calibration_fraction)):,} rows in all"
         )
         advice += f"; {more}." if more else "."
+        allowed = f"kappa={self.kappa:g}"
+        if (largest := certificate.largest(self.kappa)) != self.kappa:
+            allowed = f"{largest:.4g}, for {allowed} from below,"
         warnings.warn(
-            f"{certificate.metric} could not be certified to be at most kappa={self.kappa:g} in the population: the "
+            f"{certificate.metric} could not be certified to be at most {allowed} in the population: the "
             f"bound is {certificate.upper_bound:.4g} on {certificate.n_samples:,} calibration rows "
             f"({self.n_tests_} of {self.max_tests} tests). {advice}",
             FairnessWarning,

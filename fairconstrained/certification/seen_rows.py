@@ -33,19 +33,23 @@ def bound_params(estimator: BaseFairEstimator, kappa: float | None) -> dict[str,
         return {}
 
 
-def model_kappa(model: Any) -> float | None:
-    """Return the bound that the model was fitted with, if it is in use and the same for all that is bounded."""
-    found = ({*_kappas_of(part)} - {None} for part, _ in nested_models(model))
+def model_kappa(model: Any, is_floor: bool = False) -> float | None:
+    """Return the bound that the model was fitted with, if it is in use and the same for all that is bounded.
+
+    Of all that is bounded from below, if ``is_floor``, and otherwise from above.
+    """
+    found = ({*_kappas_of(part, is_floor)} - {None} for part, _ in nested_models(model))
     kappas = next((kappas for kappas in found if kappas), set())
     kappa = kappas.pop() if len(kappas) == 1 else None
     return float(kappa) if isinstance(kappa, Real) and not np.isnan(float(kappa)) else None
 
 
-def _kappas_of(part: Any) -> list[Any]:
-    """Return all bounds of an estimator; its parameter ``kappa`` where nothing was bounded by name."""
+def _kappas_of(part: Any, is_floor: bool) -> list[Any]:
+    """Return the bounds of an estimator; its parameter ``kappa`` where nothing was bounded by name."""
     named = part.named_kappas() if hasattr(part, "constraint_values_") else {}
-    own: Any = getattr(part, "kappa", None)
-    return list(named.values()) or np.ravel(own).tolist()
+    if not named:
+        return [] if is_floor else np.ravel(getattr(part, "kappa", None)).tolist()
+    return [kappa for name, kappa in named.items() if (name in part._bounded_from_below()) == is_floor]
 
 
 class Overlap(NamedTuple):

@@ -100,7 +100,8 @@ class PosesProblem(BaseEstimator, ABC):
         if hasattr(self, "small_groups"):
             self._compared_as = [constraint.compared_as for constraint in bound]
             known = [names for of in self._compared_as for names in of.items()]
-            ignored = dict.fromkeys(label for label, name in known if name is None)
+            named = {str(label): label for label in (data.unions or data).labels}
+            ignored = dict.fromkeys(named[label] for label, name in known if name is None)
             self.ignored_groups_ = [*data.labels[data.n_groups - data.n_ignored :], *ignored]
         kept = tuple(constraint for constraint in bound if constraint.compares)
         self._compares_nothing = bool(bound) and not kept

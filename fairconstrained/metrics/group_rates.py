@@ -285,7 +285,7 @@ def given_of(rate: Rate, reference: Reference) -> tuple[str, ...]:
     given=lambda params: given_of(*_named(params)),
     overlapping=True,
     is_gap=False,
-    complement=lambda params: params.get("rule") == "floor",
+    floor=lambda params: params.get("rule") == "floor",
 )
 def group_rates(
     y_true: npt.ArrayLike,

@@ -133,9 +133,11 @@ class MetricInfo:
         Whether the metric compares groups, so that there is nothing to measure with a single group.
     overlapping : bool, default=False
         Whether ``sensitive_features`` may say which of several groups every row belongs to.
-    complement : bool or callable, default=False
-        Whether the metric is better when large, so that a certificate bounds one minus it. A callable takes the
-        arguments of the metric.
+    complement : bool, default=False
+        Whether the metric is better when large, so that a certificate bounds one minus it, as ``kappa`` does.
+    floor : callable, optional
+        Takes the arguments of the metric; returns whether it is better when large with these, and ``kappa`` the least
+        value of the metric itself.
     by_class : bool, default=False
         Whether it is the largest gap of a label against all others where there are more than two labels.
     """
@@ -156,7 +158,8 @@ class MetricInfo:
     is_gap: bool = True
     compares_groups: bool = True
     overlapping: bool = False
-    complement: bool | Callable[[Mapping[str, Any]], bool] = False
+    complement: bool = False
+    floor: Callable[[Mapping[str, Any]], bool] | None = None
     by_class: bool = False
 
     def __post_init__(self) -> None:
@@ -176,7 +179,11 @@ class MetricInfo:
 
     def is_better_large(self, params: Mapping[str, Any]) -> bool:
         """Whether the metric is better when large, with these arguments."""
-        return self.complement(params) if callable(self.complement) else self.complement
+        return self.complement or self.is_floor(params)
+
+    def is_floor(self, params: Mapping[str, Any]) -> bool:
+        """Whether ``kappa`` is the least value of the metric, with these arguments."""
+        return self.floor is not None and self.floor(params)
 
     def bounded_name(self, params: Mapping[str, Any]) -> str:
         """Name of the number that a certificate bounds from above, with these arguments of the metric."""

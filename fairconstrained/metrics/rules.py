@@ -72,7 +72,7 @@ class _Ratio(Rule):
     def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
         least, most = means.min(axis=-1, keepdims=True), means.max(axis=-1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = np.minimum(means / most, least / means)
+            ratios = np.fmin(means / most, least / means)  # the second is no number for a group whose mean is zero
         return (1 - ratios).max(axis=-2)
 
     @override

@@ -107,6 +107,19 @@ class DecisionUtility(Utility):
             raise ValueError(f"function must be callable with (tn, fp, fn, tp); got {self.function!r}.")
 
     @override
+    def bind(self, data: FairData) -> BoundUtility:
+        """Implement `Objective.bind`; raises TypeError for a function that fails on tensors of torch."""
+        counts = torch.full((4,), 0.25, dtype=torch.float64, requires_grad=True)
+        try:
+            self.of_counts(*counts)
+        except (TypeError, RuntimeError) as error:
+            raise TypeError(
+                f"the objective cannot be computed from tensors of torch: {error} Write it with arithmetic and powers "
+                "alone, such as (tp * tn) ** 0.5 in place of np.sqrt(tp * tn)."
+            ) from error
+        return super().bind(data)
+
+    @override
     def of_counts(self, tn: Any, fp: Any, fn: Any, tp: Any) -> Any:
         return self.function(tn, fp, fn, tp)
 

@@ -329,7 +329,9 @@ class CrossFitted(Solver):
             for begin, widths in ways if len(reduced.component_names) <= _MOST_BOUNDS else []:
                 sharp = sharpened(reduced, begin, widths)
                 found = quick.solve(reduced, Start(sharp.params), rng)
-                n_evaluations, candidates = found.n_evaluations + sharp.n_evaluations, (sharp.params, *found.candidates)
+                n_evaluations = found.n_evaluations + sharp.n_evaluations
+                # steps that have settled within the bounds are better than where they began
+                candidates = found.candidates if found.status.is_settled else (sharp.params, *found.candidates)
                 yield _Attempt(replace(found, n_evaluations=n_evaluations, candidates=candidates), sharp.objective)
         for begin_at in (None,) if start is None else (start, None):
             yield _Attempt(AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol).solve(reduced, begin_at, rng))

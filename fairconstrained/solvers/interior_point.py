@@ -304,6 +304,6 @@ class _Run:
         """Return the message for bounds that no coefficients keep; empty otherwise."""
         if not self.lacking:
             return ""
-        least = {c.name: c.kappa + self.lacking for c in self.problem.constraints if c.component_names}
+        least = {c.name: c.kappa + self.lacking / c.scale for c in self.problem.constraints if c.component_names}
         bounds = ", ".join(f"{name} {bound:.6g}" for name, bound in least.items())
         return f"no coefficients keep the bound; the least that can be kept is {bounds}."

@@ -26,7 +26,7 @@ _MULTIPLES = LEAST_MULTIPLE * 2.0 ** np.arange(9)
 _WIDTHS, _SHARP = (0.6, 0.3, 0.15), 0.75
 #: Ends of smooth decisions that are finished, the errors more than theirs from which on the sweep is finished too, and
 #: rows at most that are swept.
-_FINISHED, _MISSED, _SWEPT_ROWS = 2, 0.005, 3000
+_FINISHED, _MISSED, _SWEPT_ROWS = 2, 0.005, 1000
 #: Standard deviation of the first random steps by which each of them is finished, and how far these may lead.
 _STEP, _REACH = 0.02, 0.1
 #: Parameters up to which a model is moved in all directions.
@@ -48,8 +48,9 @@ class SpanSearch(Solver):
     Where the bounded quantities are sums over the positive decisions, as differences of rates are, a row is predicted
     positive to the degree :math:`\sigma(s_i / h)`. For one width h after the other, a few sequential quadratic programs
     minimise the errors that this makes within the bounds that it leads to; the last width falls like
-    :math:`n^{-1/5}` with the number of rows. This begins at :math:`w_0` with a wide and with a narrow h, and where a
-    sweep by counts ends, over the steps along the two steepest directions, with all thresholds at once by sorting.
+    :math:`n^{-1/5}` with the number of rows. This begins at :math:`w_0` with a wide and with a narrow h, or with the
+    last one where the search for another bound ended. It also begins with the last one where a sweep by counts ends,
+    over the steps along the two steepest directions, with all thresholds at once by sorting.
     The two best of these ends are finished on all rows: where the counted rows are worse than the smooth ones, random
     steps from there look for better numbers. If they find none that are nearly as good within the bounds, other random
     steps begin at the end of the sweep. At last the threshold is chosen that makes the fewest errors of all within the
@@ -168,9 +169,9 @@ class SpanSearch(Solver):
         begin = span.smoothed(sums.thinned(self.search_rows)).near(zeros, np.inf)
         sharp = _SHARP * sums.order.size**-0.2
         swept, n_sweeps = span.swept(span.smoothed(sums.thinned(_SWEPT_ROWS)))
-        first = (zeros, _WIDTHS) if known is None else (known, _WIDTHS[-1:])
+        cold = [(zeros, _WIDTHS), (zeros, _WIDTHS[-1:])]
         found = []
-        for numbers, widths in [first, (zeros, _WIDTHS[-1:]), (swept, ())]:
+        for numbers, widths in [*(cold if known is None else [(known, ())]), (swept, ())]:
             for width in (*widths, sharp):
                 numbers, worth, n_more = begin.minimised(numbers, span.deviation * width)
                 n_sweeps += n_more
