@@ -48,7 +48,8 @@ def _kappas_of(part: Any, is_floor: bool) -> list[Any]:
     """Return the bounds of an estimator; its parameter ``kappa`` where nothing was bounded by name."""
     named = part.named_kappas() if hasattr(part, "constraint_values_") else {}
     if not named:
-        return [] if is_floor else np.ravel(getattr(part, "kappa", None)).tolist()
+        own: Any = getattr(part, "kappa", None)
+        return [] if is_floor else np.ravel(own).tolist()
     return [kappa for name, kappa in named.items() if (name in part._bounded_from_below()) == is_floor]
 
 

@@ -38,6 +38,7 @@ from fairconstrained.solvers import (
     SolverResult,
     Span,
     SpanSearch,
+    beats_constants,
     best_rescaled,
     best_shifted,
     make_solver,
@@ -220,7 +221,13 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         result = self._solve(solver, problem, start, rng)
         if start is not None and solver.keeps_metric and result.status.is_infeasible:
             result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
-        return self._completed(solver, problem, result)
+        result = self._completed(solver, problem, result)
+        counts = solver.keeps_metric and problem.objective.counts_errors
+        if counts and not problem.holds(problem.scores(result.model_state)):
+            easiest = replace(problem, objective=problem.objective.loss.path()[0].bind(problem.data))
+            other = self._solve_part(solver, easiest, None, rng)
+            result = self._rescaled(problem, replace(result, candidates=(other.model_state, *result.candidates)))
+        return result
 
     @override
     def _solve_part(
@@ -238,6 +245,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
         """The result with the best multiple and shift of its scores, or of those of another iterate."""
         states = [result.model_state, *result.candidates]
+        is_poor = result.status.is_infeasible or not beats_constants(problem, states[0])
+        if problem.constraints and is_poor and not SpanSearch.obstacle(problem):
+            # exact thresholds may lead elsewhere than steps along smooth errors
+            states.append(SpanSearch().solve(problem, None, np.random.default_rng(0)).model_state)
         state = best_rescaled(problem, states, result.is_stationary)
         rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach

@@ -248,6 +248,9 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``, as the head does."""
         return self._answering.named_kappas()
 
+    def _bounded_from_below(self) -> set[str]:
+        return self._answering._bounded_from_below()
+
     def forget_rows(self) -> Self:
         """Forget which rows the model was fitted on; see ``forget_rows`` of an estimator.
 

@@ -72,6 +72,10 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
     def _why_groups(self) -> str:
         """Reason to ask for the groups, for the error where they are not given."""
 
+    def _bounded_from_below(self) -> set[str]:
+        """Names in ``constraint_values_`` of what is no gap, but has to be at least ``kappa``."""
+        return set()
+
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit the estimator, then choose how its scores are changed.

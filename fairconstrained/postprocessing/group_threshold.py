@@ -285,6 +285,7 @@ class GroupThresholdClassifier(Postprocessor):
         self.constraint_values_ = {name: bound.metric(decided) for name, (_, bound) in bounds.items()}
         self.granularity_ = {name: bound.granularity for name, (_, bound) in bounds.items()}
         self._kappas = {name: constraint.kappa for name, (constraint, _) in bounds.items()}
+        self._floors = {name for name, (constraint, _) in bounds.items() if constraint.bounds_from_below}
         excess = {n: b.exact(decided) if c.kappa is not None else -np.inf for n, (c, b) in bounds.items()}
         self.violation_ = max([0.0, *excess.values()])
         missed = [name for name, value in excess.items() if value > self.granularity_[name] + ROUNDING]
@@ -316,3 +317,7 @@ class GroupThresholdClassifier(Postprocessor):
             None where there is no bound; empty for a single group.
         """
         return dict(self._kappas)
+
+    @override
+    def _bounded_from_below(self) -> set[str]:
+        return self._floors

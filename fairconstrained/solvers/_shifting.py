@@ -55,7 +55,7 @@ def best_shifted(problem: Problem, state: Any) -> Any:
     return state
 
 
-def beats_constants(problem: Problem, state: Any) -> bool:
+def beats_constants(problem: Problem, state: Any, better: Any = None) -> bool:
     """Whether the decisions of a state have less loss than the same decision for all rows.
 
     Parameters
@@ -63,6 +63,8 @@ def beats_constants(problem: Problem, state: Any) -> bool:
     problem : Problem
     state : object
         A state of the model.
+    better : object, optional
+        A state without bounds. Then the loss has to be less than halfway from its loss to that of the same decision.
 
     Returns
     -------
@@ -73,4 +75,7 @@ def beats_constants(problem: Problem, state: Any) -> bool:
     if decisions is None:
         return True
     positive = problem.scores(state) > problem.threshold
-    return decisions.of(positive) < min(decisions.of(np.full_like(positive, same)) for same in (False, True))
+    most = min(decisions.of(np.full_like(positive, same)) for same in (False, True))
+    if better is not None:
+        most = (most + min(most, decisions.of(problem.scores(better) > problem.threshold))) / 2
+    return decisions.of(positive) < most

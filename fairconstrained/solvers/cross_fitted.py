@@ -19,7 +19,7 @@ from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._quadratic_program import newton_step
 from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._sharpening import NARROW, WIDE, sharpened
-from fairconstrained.solvers._shifting import best_shifted
+from fairconstrained.solvers._shifting import beats_constants, best_shifted
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted_span import (
     CrossFittedModels,
@@ -300,7 +300,10 @@ class CrossFitted(Solver):
         if not SpanSearch.obstacle(reduced):
             # the unconstrained model in the span is that of all problems, whatever else these bound
             start = None if start is None else replace(start, fingerprint=None)
-            return SpanSearch().solve(reduced, start, rng), True
+            found = SpanSearch().solve(reduced, start, rng)
+            if beats_constants(reduced, found.model_state, free) or SpanSearch.has_smooth_sums(reduced, free):
+                return found, True
+            return self._or_of_easier(reduced, free, found, rng), True
         results: list[tuple[SolverResult, bool]] = []
         goals: list[float] = []  # of attempts that have one
         for attempt in self._attempts(reduced, free, start, rng):
@@ -314,6 +317,27 @@ class CrossFitted(Solver):
         if found.status is Status.MAX_ITER and any(one.status.is_settled for one, _ in results):
             found = replace(found, status=Status.COMPLETED)  # it is better than one that has settled
         return replace(found, n_evaluations=sum(one.n_evaluations for one, _ in results)), is_completed
+
+    def _or_of_easier(
+        self, reduced: Problem, free: np.ndarray, found: SolverResult, rng: np.random.Generator
+    ) -> SolverResult:
+        """The result of a search by counts, or what the easiest objective on the way to counts leads to, if better.
+
+        Where even that keeps the bounds nowhere near, neither does.
+        """
+        easiest = reduced.objective.loss.path()[0].bind(reduced.data)
+        other, _ = self._in_span(replace(reduced, objective=easiest), free, None, rng)
+        if other.status is Status.INFEASIBLE_STATIONARY:
+            return replace(found, status=other.status)
+        state = best_rescaled(reduced, [best_shifted(reduced, other.model_state), found.model_state])
+        scores = reduced.scores(state)
+        return replace(
+            found,
+            model_state=state,
+            objective=reduced.objective_at(state, scores),
+            status=Status.COMPLETED if reduced.holds(scores) else found.status,
+            n_evaluations=found.n_evaluations + other.n_evaluations,
+        )
 
     def _attempts(
         self, reduced: Problem, free: np.ndarray, start: Start | None, rng: np.random.Generator

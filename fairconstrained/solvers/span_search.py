@@ -150,6 +150,17 @@ class SpanSearch(Solver):
             candidates=(free,),
         )
 
+    @staticmethod
+    def has_smooth_sums(problem: Problem, params: np.ndarray) -> bool:
+        """Whether smooth decisions show the way, so that a search from few starts finds the best numbers.
+
+        Parameters
+        ----------
+        problem : Problem
+        params : ndarray of shape (n_params,)
+        """
+        return CellSums.of(problem, problem.scores(params)) is not None
+
     def _found(
         self, span: SpanRows, sums: CellSums | None, known: np.ndarray | None, rng: np.random.Generator
     ) -> tuple[End, int]:

@@ -24,7 +24,7 @@ import fairconstrained
 from fairconstrained import PartialParityClassifier, PartialParityClassifierCV, RateParityClassifier
 from fairconstrained.certification import Certificate, certify
 from fairconstrained.certification.seen_rows import Overlap, _noticeable, model_kappa, overlap_with_fit
-from fairconstrained.constraints import StatisticalParity
+from fairconstrained.constraints import GroupRates, StatisticalParity
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.estimators import row_sketch
 from fairconstrained.estimators.row_sketch import RowSketch
@@ -460,3 +460,40 @@ def test_the_bound_of_a_model_that_chooses_it_is_the_chosen_one(parts):
     assert model_kappa(model) is None
     model.fit(X, y, sensitive_features=groups)
     assert model_kappa(model) == model_kappa(make_pipeline(StandardScaler(), model)) == model.kappa_
+
+
+class TestFloors:
+    """A floor is bounded from below: its certificate bounds the complement, and ``kappa`` is the least rate."""
+
+    FLOOR: ClassVar[dict] = {"rate": "true_positive", "rule": "floor"}
+
+    def floor(self, logistic, parts):
+        X, y, groups = parts[1]
+        positive = (y == logistic.classes_[1]) & (logistic.predict(X) == logistic.classes_[1])
+        is_positive = y == logistic.classes_[1]
+        return min(positive[groups == g].sum() / is_positive[groups == g].sum() for g in np.unique(groups))
+
+    def test_passes_below_the_bound_only(self, logistic, parts):
+        found = certificate(logistic, parts, "group_rates", metric_params=self.FLOOR, kappa=0.9)
+        assert found.gap == pytest.approx(1 - self.floor(logistic, parts))
+        certified = 1 - found.upper_bound
+        assert certified < self.floor(logistic, parts) < 0.9
+        assert not found.passed
+        for kappa, passes in ((certified - 1e-6, True), (certified + 1e-6, False)):
+            again = certificate(logistic, parts, "group_rates", metric_params=self.FLOOR, kappa=kappa)
+            assert again.passed is passes
+            assert again.kappa == kappa
+            assert again.largest(kappa) == pytest.approx(1 - kappa)
+
+    def test_rows_that_suffice_are_those_of_the_complement(self, logistic, parts):
+        found = certificate(logistic, parts, "group_rates", metric_params=self.FLOOR)
+        least = self.floor(logistic, parts)
+        assert found.sample_size(least + 0.01) is None
+        assert found.sample_size(least - 0.01) > found.sample_size(least - 0.02)
+
+    def test_kappa_of_the_model_is_that_of_its_floor(self, parts):
+        (X, y, groups), _ = parts
+        floor = GroupRates(**self.FLOOR, kappa=0.5)
+        model = RateParityClassifier(constraint=floor).fit(X, y, sensitive_features=groups)
+        assert certificate(model, parts, "group_rates", metric_params=self.FLOOR).kappa == 0.5
+        assert certificate(model, parts).kappa is None  # of a gap

@@ -16,6 +16,7 @@ from fairconstrained import (
     RateParityClassifier,
     RegularizedParityClassifier,
 )
+from fairconstrained.constraints import GroupRates
 from fairconstrained.objectives import CostMatrix, DecisionUtility, Logistic
 
 COSTS = CostMatrix([[0, 1], [6, 0]])
@@ -197,3 +198,63 @@ def test_what_is_no_objective_is_refused(skewed, options, message):
     X, y, groups = skewed
     with pytest.raises(ValueError, match=message):
         PartialParityClassifier(**options).fit(X, y, sensitive_features=groups)
+
+
+def test_function_that_torch_cannot_compute_says_what_to_write(skewed):
+    X, y, groups = skewed
+    model = RateParityClassifier(objective=DecisionUtility(lambda tn, fp, fn, tp: np.sqrt(tn * tp)))
+    with pytest.raises(TypeError, match=r"arithmetic and powers alone, such as \(tp \* tn\) \*\* 0.5"):
+        model.fit(X, y, sensitive_features=groups)
+
+
+def few_features(seed):
+    """Few positives and binary features, of which few rows of a group tell the classes apart."""
+    rng = np.random.default_rng(seed)
+    X, groups = (rng.random((1500, 4)) < 0.3) * 1.0, rng.integers(0, 3, 1500)
+    chances = 1 / (1 + np.exp(-(X @ [1, -1, 0.5, 0] + 0.8 * (groups == 0) - 3)))
+    return X, (rng.random(1500) < chances).astype(int), groups
+
+
+def many_features(seed):
+    """Predictive values that the cross-fitted scores of few rows hardly make equal."""
+    rng = np.random.default_rng(seed)
+    X, groups = rng.normal(size=(700, 30)), rng.choice(3, 700, p=[0.5, 0.3, 0.2])
+    scores = X @ rng.normal(size=30) * 0.4 + 1.2 * (groups == 0) + 1.6 - (groups == 2)
+    return X, (rng.random(700) < 1 / (1 + np.exp(-scores))).astype(int), groups
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:.*no iterate kept the bound:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("data", "bound"),
+    [
+        (few_features(7), {"constraint": "error_rate_parity", "kappa": 0.02}),
+        (many_features(4), {"constraint": "predictive_parity", "kappa": 0.05}),
+        (many_features(7), {"constraint": "predictive_parity", "kappa": 0.05}),
+    ],
+    ids=["few_features", "many_features", "other_features"],
+)
+def test_errors_are_counted_where_steps_along_smooth_errors_end_at_a_poor_model(data, bound):
+    X, y, groups = data
+    options = bound | {"new_row_folds": None, "random_state": 0}
+    plain, counted = (
+        RateParityClassifier(objective=objective, **options).fit(X, y, sensitive_features=groups)
+        for objective in ("logistic", "zero_one")
+    )
+    (name,) = counted.constraint_values_
+    assert counted.constraint_values_[name] <= bound["kappa"] + counted.granularity_[name]
+    assert counted.score(X, y) > plain.score(X, y) - 0.1
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:.*no iterate kept the bound:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("objective", ["balanced_accuracy", "f1"])
+def test_bound_that_another_objective_keeps_is_kept(objective):
+    rng = np.random.default_rng(2)
+    X, groups = rng.normal(size=(1500, 12)), rng.integers(0, 2, 1500)
+    y = (rng.random(1500) < 1 / (1 + np.exp(-(X[:, 0] + 0.7 * X[:, 1] + 0.8 * groups - 2.8)))).astype(int)
+    floor = GroupRates("positive_predictive_value", rule="floor", kappa=0.6)
+    model = RateParityClassifier(constraint=floor, objective=objective, new_row_folds=None, random_state=0)
+    model.fit(X, y, sensitive_features=groups)
+    accepted = model.predict(X) == 1
+    assert min(y[accepted & (groups == g)].mean() for g in (0, 1)) >= 0.6 - 1e-9

@@ -347,3 +347,17 @@ def test_the_worst_loss_of_new_rows_is_not_above_that_of_the_unconstrained_model
             worst.append(group_rates(y[~train], scores, **new))
         differences.append(worst[1] - worst[0])
     assert np.mean(differences) <= 0
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_the_least_bound_of_a_regressor_is_in_units_of_the_target(unit):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(300, 3)), rng.choice(3, 300)
+    y = unit * (X @ [1.0, -1.0, 0.5] + groups + rng.standard_t(2.5, 300))
+    least = GroupLossRegressor("minimax", **EXACT).fit(X, y, sensitive_features=groups).group_losses_["loss"].max()
+    for share in (0.2, 0.8):
+        with pytest.warns(ConvergenceWarning) as caught:
+            GroupLossRegressor(share * least, **QUICK).fit(X, y, sensitive_features=groups)
+        (told,) = [str(w.message) for w in caught if "the least that can be kept is" in str(w.message)]
+        bound = float(told.split("bounded_group_loss ")[1].split()[0].rstrip("."))
+        assert bound == pytest.approx(least, rel=1e-3)

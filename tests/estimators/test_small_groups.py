@@ -517,3 +517,13 @@ def test_a_cell_without_rows_is_said_to_have_no_rate():
         ValueError, match=r"no rows, or none with a label that is compared.* as demographic_parity does"
     ):
         RateParityClassifier(0.1, constraint="equalized_odds").fit(X, y, sensitive_features=y)
+
+
+def test_labels_of_ignored_groups_are_as_given():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1, 2], [300, 290, 10])
+    X = rng.normal(size=(600, 2))
+    y = (X[:, 0] + groups + rng.normal(size=600) > 0.5).astype(int)
+    model = RateParityClassifier(small_groups="ignore", new_row_folds=None).fit(X, y, sensitive_features=groups)
+    assert model.ignored_groups_ == [2]
+    assert np.isin(groups, model.ignored_groups_).sum() == 10

@@ -154,3 +154,18 @@ def test_all_rates_and_rules_are_compared():
     without = {"negative_predictive_value", "true_and_false_positive"}
     assert {name for name, rate in GROUP_RATES.items() if rate.counts_rows} - without == set(RATES)
     assert set(RULE_NAMES) == set(RULES)
+
+
+@pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity"])
+def test_ratio_is_zero_where_the_rate_of_one_group_is(name):
+    rate = {"demographic_parity": "selection", "equal_opportunity": "true_positive"}[name]
+    y, positive = np.array([1, 0, 1, 0, 1, 0, 1, 0]), np.array([1, 1, 0, 1, 0, 0, 0, 0])
+    groups = np.repeat(["a", "b"], 4)
+    theirs = getattr(fairlearn, f"{name}_ratio")(y, positive, sensitive_features=groups)
+    value, table = group_rates(
+        y, positive - 0.5, sensitive_features=groups, rate=rate, rule="ratio", return_groups=True
+    )
+    assert value == 1 - theirs == 1.0
+    assert table["gap"].tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="no group has a rate above 0"):
+        group_rates(y, positive - 2.0, sensitive_features=groups, rate=rate, rule="ratio")
