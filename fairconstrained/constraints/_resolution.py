@@ -62,11 +62,10 @@ class CellSizes(NamedTuple):
     @classmethod
     def of_blocks(cls, blocks: Sequence[Cells], lengths: np.ndarray) -> Self:
         """Blocks of one cell for every group, whose shares count ``1 / lengths``."""
-        counts = {label: count for cells in blocks for label, count in cells.counts().items()}
         n_groups = len(blocks[0])
         return cls(
-            tuple(counts),
-            np.array(list(counts.values())),
+            tuple(label for cells in blocks for label in cells.labels),
+            np.array([rows.stop - rows.start for cells in blocks for rows in cells.slices]),
             np.concatenate([cells.largest_shares() for cells in blocks]),
             np.tile(1 / np.broadcast_to(lengths, n_groups), len(blocks)),
             np.tile(np.arange(n_groups), len(blocks)),

@@ -222,12 +222,21 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         if start is not None and solver.keeps_metric and result.status.is_infeasible:
             result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
         result = self._completed(solver, problem, result)
-        counts = solver.keeps_metric and problem.objective.counts_errors
-        if counts and not problem.holds(problem.scores(result.model_state)):
+        if solver.keeps_metric and self._is_poor(problem, result.model_state):
             easiest = replace(problem, objective=problem.objective.loss.path()[0].bind(problem.data))
             other = self._solve_part(solver, easiest, None, rng)
-            result = self._rescaled(problem, replace(result, candidates=(other.model_state, *result.candidates)))
+            others = (result.model_state, *result.candidates)
+            result = self._rescaled(problem, replace(result, model_state=other.model_state, candidates=others))
         return result
+
+    @staticmethod
+    def _is_poor(problem: Problem, state: Any) -> bool:
+        """Whether decisions that are counted miss a bound, or are worse than one decision for all without a need."""
+        if not problem.objective.counts_errors or not problem.constraints:
+            return False
+        if not problem.holds(problem.scores(state)):
+            return True
+        return not (beats_constants(problem, state) or SpanSearch.has_smooth_sums(problem, state))
 
     @override
     def _solve_part(

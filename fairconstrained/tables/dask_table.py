@@ -72,7 +72,10 @@ def partitions_of(X: Any) -> list[Any]:
         raise ValueError(f"sensitive_features has to be a Dask collection, as X is; got {type(X).__name__}.")
     if hasattr(X, "rechunk") and X.ndim == 2 and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    return list(np.ravel(X.to_delayed()))
+    if hasattr(X, "simplify"):
+        X = X.simplify()  # reads the columns of a dataframe that are needed, and keeps its partitions
+    # optimised further by itself, one of few columns would join files, and not match the others
+    return list(np.ravel(X.to_delayed(optimize_graph=False)))
 
 
 class _Partitions(Parts):
