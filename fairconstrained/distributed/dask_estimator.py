@@ -33,7 +33,7 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
     estimator : estimator
         Any estimator of the package with linear scores or a network.
     client : dask.distributed.Client, optional
-        None: the current client.
+        None: the current client. It is not saved with the estimator.
 
     Attributes
     ----------
@@ -149,6 +149,12 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
     def classes_(self) -> np.ndarray:
         """Classes of the fitted estimator; only of classifiers."""
         return self.estimator_.classes_
+
+    def __sklearn_clone__(self) -> Self:
+        return type(self)(clone(self.estimator), self.client)  # a client cannot be copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"client": None}
 
     def __sklearn_tags__(self) -> Any:
         return get_tags(self.estimator)

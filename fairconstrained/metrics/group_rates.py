@@ -213,9 +213,11 @@ class RatesMeasured(NamedTuple):
                 f"the {rate.replace('_', ' ')} rate does not exist for these groups, as there are no rows to take it "
                 f"among: {shown}. Merge small groups or strata, use more data, or pass on_empty='nan'."
             )
+        zeros = [name for name, means in zip(blocks, self.means, strict=True) if name and not means.any()]
+        among = f" ({zeros[0]})" if zeros else ""
         raise ValueError(
-            f"the ratio of {rate.replace('_', ' ')} rates does not exist, as no group has a rate above 0. Compare "
-            "differences (rule='difference'), or pass on_empty='nan'."
+            f"the ratio of {rate.replace('_', ' ')} rates{among} does not exist, as no group has a rate above 0. "
+            "Compare differences (rule='difference'), or pass on_empty='nan'."
         )
 
     def table(self, rows: ScoredRows, rate: str) -> pd.DataFrame:

@@ -104,7 +104,7 @@ def joined_columns(parts: Sequence[Described], part: str) -> tuple[np.dtype, dic
         raise ValueError(f"no {part} has any rows.")
     dtype = np.result_type(*(other.dtype for other in parts))
     present = [other for other in parts if other.n_rows]
-    return dtype, {name: _joined(name, [other.columns[name] for other in present]) for name in first.columns}
+    return dtype, {name: _joined(name, [other.columns[name] for other in present], part) for name in first.columns}
 
 
 def _frame(name: str, values: Any) -> pd.DataFrame:
@@ -113,8 +113,17 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
     return as_table(values) if name == "sensitive_features" else pd.DataFrame(np.asarray(values))
 
 
-def _joined(name: str, frames: list[pd.DataFrame]) -> Any:
+def _joined(name: str, frames: list[pd.DataFrame], part: str) -> Any:
     """One column as an array, several as a DataFrame; so are groups, as an array of strings takes long to encode."""
+    first = frames[0].columns
+    if all(frame.shape[1] == 1 for frame in frames):
+        frames = [frame.set_axis(first, axis=1) for frame in frames]  # whatever its name is
+    for frame in frames:
+        if list(frame.columns) != list(first):
+            raise ValueError(
+                f"the columns of {name} are {list(frame.columns)} in one {part} and {list(first)} in another; give all "
+                "parts the same."
+            )
     whole = pd.concat(frames, ignore_index=True)
     return whole.iloc[:, 0].to_numpy() if whole.shape[1] == 1 and name != "sensitive_features" else whole
 

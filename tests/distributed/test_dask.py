@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
@@ -62,6 +63,31 @@ def test_a_dataframe_is_fitted_and_predicted_partition_by_partition(client, peop
         else:
             np.testing.assert_allclose(found.compute(), expected, rtol=1e-7, atol=1e-7)
     np.testing.assert_array_equal(model.predict(people[NAMES]), whole.predict(people[NAMES]))
+
+
+def test_few_columns_of_files_have_the_partitions_of_many(client, people, tmp_path):
+    import dask.dataframe as dd
+
+    wide = pd.concat([people, pd.DataFrame(np.zeros((300, 30))).add_prefix("z")], axis=1)
+    for number in range(4):
+        wide[75 * number : 75 * number + 75].to_parquet(tmp_path / f"{number}.parquet")
+    frame = dd.read_parquet(tmp_path / "*.parquet")
+    by_group = clone(ESTIMATOR).set_params(group_interactions=True, new_row_folds=None)
+    X, groups = frame[[*NAMES, *wide.columns[6:]]], {"sensitive_features": frame["sex"]}
+    model = DaskEstimator(by_group, client).fit(X, frame["y"], **groups)
+    expected = model.estimator_.predict(wide[X.columns.tolist()], sensitive_features=wide["sex"])
+    np.testing.assert_array_equal(model.predict(X, **groups).compute(), expected)
+
+
+def test_a_client_is_shared_by_clones_and_not_saved(client, people):
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(people, npartitions=2)
+    model = DaskEstimator(ESTIMATOR, client).fit(frame[NAMES], frame["y"], sensitive_features=frame["sex"])
+    assert clone(model).client is client
+    loaded = pickle.loads(pickle.dumps(model))
+    assert loaded.client is None
+    np.testing.assert_array_equal(loaded.predict(people[NAMES]), model.predict(people[NAMES]))
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])

@@ -210,6 +210,7 @@ def test_an_evaluation_sends_no_number_for_every_row():
         (lambda X, columns: (np.char.add(X.astype(str), "a"), columns), "in process 1: .*could not convert"),
         (lambda X, columns: (np.where(X > 2, np.nan, X), columns), "NaN or infinity in"),
         (lambda X, columns: (X, {**columns, "sensitive_features": [None] * 200}), "in process 1: .*missing values"),
+        (lambda X, columns: (X, {**columns, "sensitive_features": np.ones((200, 2))}), "columns of sensitive_features"),
     ],
 )
 def test_invalid_rows_of_one_process_are_an_error_in_all(changed, message):
@@ -225,3 +226,11 @@ def test_no_rows_at_all_are_refused():
     shard = np.empty((0, 4)), {"y": np.empty(0), "sensitive_features": []}
     for error in fits_of(ESTIMATORS["demographic parity"], [shard, shard]):
         assert "no process has any rows" in str(error)
+
+
+def test_a_column_of_groups_may_have_a_name_in_one_process():
+    X, y, group = rows()
+    first, (X_second, second) = shards_of(X, y, group, [100])
+    named = X_second, {**second, "sensitive_features": pd.Series(second["sensitive_features"], name="sex")}
+    plain, model = (fits_of(ESTIMATORS["demographic parity"], [first, own])[0] for own in ((X_second, second), named))
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-9)

@@ -527,3 +527,14 @@ def test_labels_of_ignored_groups_are_as_given():
     model = RateParityClassifier(small_groups="ignore", new_row_folds=None).fit(X, y, sensitive_features=groups)
     assert model.ignored_groups_ == [2]
     assert np.isin(groups, model.ignored_groups_).sum() == 10
+
+
+def test_groups_of_the_same_text_are_two_groups():
+    rng = np.random.default_rng(0)
+    groups = np.array([0, "0", 1, "1"] * 100, dtype=object)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    model = PartialParityClassifier(0.3, new_row_folds=None).fit(X, y, sensitive_features=groups)
+    assert len(model.groups_) == 4
+    gap = partial_statistical_parity_gap(y, model.decision_function(X), sensitive_features=groups)
+    assert model.constraint_values_["statistical_parity"] == pytest.approx(gap)
