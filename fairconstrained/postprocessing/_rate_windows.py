@@ -100,7 +100,7 @@ class RateBound:
         for target in self.rate.targets or (None,):
             own = weights if target is None else weights * (target == _TARGETS)
             hits, mass = (values * own).sum(axis=0), own.sum(axis=0)
-            found.append(np.divide(hits, mass, out=np.full(mass.shape, np.nan), where=mass > 0))
+            found.append(np.divide(hits, mass, out=np.full(mass.shape, np.nan), where=mass > ROUNDING))
         return found
 
 

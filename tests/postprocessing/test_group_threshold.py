@@ -386,3 +386,25 @@ def test_as_accurate_as_the_randomised_thresholds_of_fairlearn(adult, name, cons
     ours = GroupThresholdClassifier(fitted, gap, constraint=name, cv="prefit").fit(X, y, sensitive_features=sex)
     assert ours.constraint_values_[name] <= gap + ours.granularity_[name]
     assert ours.score(X, y, sensitive_features=sex) >= accuracy_score(y, predicted) - 1e-3
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(8))
+def test_thresholds_without_a_decision_are_told_from_rounding(seed):
+    """Without negative decisions there is no negative predictive value, whatever sums of weights leave."""
+    rng = np.random.default_rng(seed)
+    scores, groups, weights = np.round(rng.normal(size=60)), rng.integers(0, 2, 60), rng.choice([1.0, 3.0], 60) / 7
+    y = (rng.random(60) < 1 / (1 + np.exp(-scores - 0.5))).astype(int)
+
+    def value(rejected):
+        return np.average(y[rejected] == 0, weights=weights[rejected])
+
+    least = [min(value((groups == g) & (scores <= cut)) for cut in np.unique(scores[groups == g])) for g in (0, 1)]
+    scored = FrozenEstimator(LogisticRegression().fit(scores[:, None], y))
+    ceiling = GroupRates("negative_predictive_value", rule="ceiling", kappa=0.6)
+    model = GroupThresholdClassifier(scored, constraint=ceiling, objective="f1")
+    model.fit(scores[:, None], y, sensitive_features=groups, sample_weight=weights)
+    assert model.status_ == ("optimal" if max(least) <= 0.6 else "infeasible")
+    rejected = model.predict(scores[:, None], sensitive_features=groups) == 0
+    largest = max(value(rejected & (groups == g)) for g in (0, 1))
+    assert largest <= max(0.6, *least) + 1e-5
