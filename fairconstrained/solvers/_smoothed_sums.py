@@ -73,7 +73,7 @@ class CellSums:
         """The cells of a problem; None where its metrics are not the largest of such components.
 
         Differences of rates are, and ratios are within their bounds where such components are; clipped rates and
-        comparisons of the order of scores are not. Whether they are is seen at three thresholds of the scores.
+        comparisons of the order of scores are not. Whether they are is seen at two thresholds of the scores.
         """
         if not problem.constraints or any(c.decision_threshold is None for c in problem.constraints):
             return None
@@ -97,7 +97,7 @@ class CellSums:
 
     def _calibrated(self, problem: Problem, scores: np.ndarray) -> CellSums | None:
         """Return the same with the unit of the amounts, or None if the components are not sums of them."""
-        threshold, some = problem.threshold, np.quantile(scores, (0.2, 0.5, 0.8))
+        threshold, some = problem.threshold, np.quantile(scores, (0.3, 0.7))
         constants = components_at(problem, np.full(scores.size, threshold - 1.0))
         moved, sums = [], []
         for cut in some:

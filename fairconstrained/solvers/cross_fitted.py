@@ -301,7 +301,7 @@ class CrossFitted(Solver):
             # the unconstrained model in the span is that of all problems, whatever else these bound
             start = None if start is None else replace(start, fingerprint=None)
             found = SpanSearch().solve(reduced, start, rng)
-            if beats_constants(reduced, found.model_state, free) or SpanSearch.has_smooth_sums(reduced, free):
+            if found.is_stationary or beats_constants(reduced, found.model_state, free):
                 return found, True
             return self._or_of_easier(reduced, free, found, rng), True
         results: list[tuple[SolverResult, bool]] = []

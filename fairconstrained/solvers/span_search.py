@@ -148,6 +148,7 @@ class SpanSearch(Solver):
             history=tuple(recorder.records),
             start=Start(state, fingerprint=problem.data.fingerprint, solver_state=_Free(free)),
             candidates=(free,),
+            is_stationary=sums is not None and measured.excess <= 0,
         )
 
     @staticmethod
