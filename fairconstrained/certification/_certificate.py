@@ -31,14 +31,15 @@ class Certificate(PlainState):
     Attributes
     ----------
     metric : str
-        Name of the number that is bounded; ``"1 - minority_share"`` for a share that is to be large.
+        Name of the number that is bounded; ``"1 - minority_share"`` and ``"1 - group_rates"`` for a share that is to be
+        large, and for the least rate of a group.
     gap : float
         Value of the metric in the sample.
     upper_bound : float
         Exceeded by the gap in the population with probability at most ``delta``, over the draw of the sample.
     delta : float
     kappa : float or None
-        Value that the metric should not exceed.
+        Value that the metric should not exceed; of a floor the least rate that is allowed.
     method : {"betting", "hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
         The family of the bound.
     is_distribution_free : bool
