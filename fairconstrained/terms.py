@@ -207,6 +207,10 @@ class Terms:
         """Return the objective, unconstrained."""
         return replace(self, constraints=())
 
+    def with_easiest_objective(self) -> Self:
+        """Return the terms with the first objective on the way to theirs, such as the logistic loss for errors."""
+        return replace(self, objective=self.objective.loss.path()[0].bind(self.data))
+
 
 def differentiated(terms: Terms, scores: Tensor, aux: np.ndarray, part: str = "values") -> TermsPoint:
     """The point of terms that torch differentiates.

@@ -223,8 +223,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
         result = self._completed(solver, problem, result)
         if solver.keeps_metric and self._is_poor(problem, result.model_state):
-            easiest = replace(problem, objective=problem.objective.loss.path()[0].bind(problem.data))
-            other = self._solve_part(solver, easiest, None, rng)
+            other = self._solve_part(solver, problem.with_easiest_objective(), None, rng)
             others = (result.model_state, *result.candidates)
             result = self._rescaled(problem, replace(result, model_state=other.model_state, candidates=others))
         return result

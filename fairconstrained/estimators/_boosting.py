@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import cpu_count
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from typing_extensions import override
 
@@ -142,7 +142,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     callbacks : sequence of callable, optional
         Functions that are called with a record of every 60th of the trees, see `fairconstrained.callbacks`.
     n_jobs : int or None, default=None
-        Threads that trees are grown with. None: one for every 100,000 rows, at least one.
+        Threads that trees are grown with, -1 for as many as there are. None: one for every 100,000 rows, at least one.
     random_state : int, RandomState instance or None, default=None
         Seed of LightGBM, which draws nothing unless ``lgbm_params`` asks for it. Folds are the same in every fit.
     warm_start : bool, default=False
@@ -181,7 +181,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     cv: int | str | None = parameter(_AUTO, _CV)
     early_stopping_rounds: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
     callbacks: Sequence[Callback] | None = parameter(None, ["array-like", None])
-    n_jobs: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
+    n_jobs: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None])
     random_state: Any = parameter(None, ["random_state"])
 
     # Not parameters: there is one solver, all groups share the trees, and trees have an intercept.
@@ -223,7 +223,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     def _model(self, data: FairData) -> BoostedTrees:
         params = self._tree_params(data.n_features)
         # Said here, as LightGBM may bring an OpenMP of its own, which no limit of other libraries holds for.
-        n_threads = self.n_jobs or max(1, min(data.n_samples // _ROWS_PER_THREAD, cpu_count()))
+        asked = cpu_count() if self.n_jobs == -1 else self.n_jobs
+        n_threads = asked or max(1, min(data.n_samples // _ROWS_PER_THREAD, cpu_count()))
         columns = tuple(self._codes.categories), data.n_features, self._feature_names
         return BoostedTrees(params | {"num_threads": n_threads}, *columns)
 

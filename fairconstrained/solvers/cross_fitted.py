@@ -325,8 +325,7 @@ class CrossFitted(Solver):
 
         Where even that keeps the bounds nowhere near, neither does.
         """
-        easiest = reduced.objective.loss.path()[0].bind(reduced.data)
-        other, _ = self._in_span(replace(reduced, objective=easiest), free, None, rng)
+        other, _ = self._in_span(reduced.with_easiest_objective(), free, None, rng)
         if other.status is Status.INFEASIBLE_STATIONARY:
             return replace(found, status=other.status)
         state = best_rescaled(reduced, [best_shifted(reduced, other.model_state), found.model_state])

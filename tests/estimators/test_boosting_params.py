@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fairconstrained import FairBoostingClassifier
@@ -46,6 +47,11 @@ def test_other_kinds_of_boosting_are_refused(alias):
     with pytest.raises(ValueError, match="another boosting than 'gbdt'"):
         fit(lgbm_params={alias: "dart"})
     assert fit(lgbm_params={alias: "gbdt"}).n_trees_ == 3
+
+
+def test_all_threads_grow_the_same_trees():
+    X, y, _ = ROWS
+    np.testing.assert_array_equal(fit(n_jobs=-1).predict(X), fit().predict(X))
 
 
 def test_histograms_may_go_by_column():
