@@ -50,7 +50,7 @@ def test_other_kinds_of_boosting_are_refused(alias):
 
 
 def test_all_threads_grow_the_same_trees():
-    X, y, _ = ROWS
+    X, _, _ = ROWS
     np.testing.assert_array_equal(fit(n_jobs=-1).predict(X), fit().predict(X))
 
 
