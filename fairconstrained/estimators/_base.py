@@ -221,17 +221,12 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         result = self._solve(solver, problem, start, rng)
         if start is not None and solver.keeps_metric and result.status.is_infeasible:
             result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
-        result = self._completed(solver, problem, result)
-        if solver.keeps_metric and self._is_poor(problem, result.model_state):
-            other = self._solve_part(solver, problem.with_easiest_objective(), None, rng)
-            others = (result.model_state, *result.candidates)
-            result = self._rescaled(problem, replace(result, model_state=other.model_state, candidates=others))
-        return result
+        return self._completed(solver, problem, result, rng)
 
     @staticmethod
     def _is_poor(problem: Problem, state: Any) -> bool:
-        """Whether decisions that are counted miss a bound, or are worse than one decision for all without a need."""
-        if not problem.objective.counts_errors or not problem.constraints:
+        """Whether decisions of linear scores miss a bound, or are worse than one decision for all without a need."""
+        if not (problem.model.is_linear and problem.objective.counts_errors and problem.constraints):
             return False
         if not problem.holds(problem.scores(state)):
             return True
@@ -241,14 +236,23 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _solve_part(
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
-        return self._completed(solver, problem, self._run(solver, problem, start, rng, None))
+        return self._completed(solver, problem, self._run(solver, problem, start, rng, None), rng)
 
-    def _completed(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
-        """The result with the best shift, and the best multiple where the solver is to keep the metric."""
-        if solver.is_final and not result.status.is_infeasible:
+    def _completed(
+        self, solver: Solver, problem: Problem, result: SolverResult, rng: np.random.Generator
+    ) -> SolverResult:
+        """The result with the best shift, and the best multiple where the solver is to keep the metric.
+
+        Where that is poor, the solution for the easiest objective on the way to this one counts if it is better.
+        """
+        if result.status.is_infeasible or not solver.is_final:
+            result = replace(result, model_state=best_shifted(problem, result.model_state))
+            result = self._rescaled(problem, result) if solver.keeps_metric else result
+        if not solver.keeps_metric or not self._is_poor(problem, result.model_state):
             return result
-        result = replace(result, model_state=best_shifted(problem, result.model_state))
-        return self._rescaled(problem, result) if solver.keeps_metric else result
+        other = self._solve_part(solver, problem.with_easiest_objective(), None, rng)
+        others = (result.model_state, *result.candidates)
+        return self._rescaled(problem, replace(result, model_state=other.model_state, candidates=others))
 
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
         """The result with the best multiple and shift of its scores, or of those of another iterate."""

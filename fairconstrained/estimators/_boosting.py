@@ -373,11 +373,13 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         return self.n_estimators
 
     @override
-    def _completed(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
+    def _completed(
+        self, solver: Solver, problem: Problem, result: SolverResult, rng: np.random.Generator
+    ) -> SolverResult:
         """Only where it is needed: on rows that trees know by heart the best threshold is not that of new rows."""
         is_out_of_fold = self.n_boosters_ > 1
         if is_out_of_fold or result.status.is_infeasible or not beats_constants(problem, result.model_state):
-            return super()._completed(solver, problem, result)
+            return super()._completed(solver, problem, result, rng)
         return result
 
     @override

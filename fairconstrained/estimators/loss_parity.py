@@ -325,7 +325,7 @@ class LossParityClassifier(
     ) -> SolverResult:
         """Implement `BaseFairEstimator._solve_part`; it stops early, too."""
         stops = next(iter(self._early_stop(problem)), None)
-        return self._completed(solver, problem, self._run(solver, problem, start, rng, stops))
+        return self._completed(solver, problem, self._run(solver, problem, start, rng, stops), rng)
 
     def _held_out_loss(self, model: ParametricModel, params: np.ndarray) -> float:
         assert self._held_out is not None  # there is no stopping without
