@@ -108,6 +108,7 @@ class _SomeRows(BoundConstraint):
     price = _handed_on("price")
     bounds_from_below = _handed_on("bounds_from_below")
     sees_cells_only = _handed_on("sees_cells_only")
+    is_fitted_loss = _handed_on("is_fitted_loss")
     complaint = _handed_on("complaint")
     complaint_about_decisions = _handed_on("complaint_about_decisions")
 

@@ -103,6 +103,11 @@ class BoundConstraint(Exact):
         return True
 
     @property
+    def is_fitted_loss(self) -> bool:
+        """Whether the metric is a loss of a group, of which new rows have no less than the rows that are fitted to."""
+        return False
+
+    @property
     def scale(self) -> float:
         """Length of one unit of the metric in units of the surrogate's components."""
         return 1.0

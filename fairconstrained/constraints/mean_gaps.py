@@ -175,6 +175,12 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
 
     @property
     @override
+    def is_fitted_loss(self) -> bool:
+        rule = self.notion.rule
+        return rule.works_on_one_group and not rule.is_floor and not self.function.is_step
+
+    @property
+    @override
     def scale(self) -> float:
         return self.unit * self.comparisons.form.scale(self.kappa)
 

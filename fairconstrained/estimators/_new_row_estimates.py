@@ -86,7 +86,8 @@ class NewRowEstimates:
 
         Where rows are few, the model of all rows may be another one than those of the folds, such as one that accepts
         few people. Then the standard error is that of its own scores if it is larger, and the metric of the rows that
-        it has seen is the better warning if it is clearly larger than the estimate.
+        it has seen is the better warning if it is clearly larger than the estimate. Of a mean loss it is so whenever it
+        is larger.
         """
         gaps = dict(self.gaps)
         known = [each for each in problem.constraints if not np.isnan(gaps[each.name].estimate)]
@@ -106,7 +107,8 @@ class NewRowEstimates:
             error = np.hypot(errors[constraint.name], self.corrections.get(constraint.name, 0.0))
             gap = gap._replace(standard_error=float(np.fmax(gap.standard_error, error)))
             beyond = constraint.excess(value) - constraint.excess(gap.estimate)
-            if beyond > 2 * gap.standard_error + constraint.granularity:
+            noise = 0.0 if constraint.is_fitted_loss else 2 * gap.standard_error
+            if beyond > noise + constraint.granularity:
                 how = f"the training rows, as {gap.how} gives {gap.estimate:.3g}"
                 gap = NewRowGap(value, gap.standard_error, how)
             gaps[constraint.name] = gap

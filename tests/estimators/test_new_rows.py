@@ -632,3 +632,15 @@ def test_whole_models_from_few_numbers(rows):
     lifted = span.lift(params)
     np.testing.assert_allclose(lifted[:-1], columns[:-1] @ params[:-1])
     assert lifted[-1] == pytest.approx(columns[-1] @ params[:-1] + 0.5)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_mean_loss_of_new_rows_is_estimated_at_no_less_than_that_of_the_training_rows():
+    """With ten rows for each feature, cross-fitted directions know the residuals of the rows that they leave out."""
+    rng = np.random.default_rng(3)
+    groups, X = rng.choice(3, 400), rng.standard_t(3, size=(400, 40))
+    y = (X @ rng.normal(size=40) / 4 + rng.logistic(size=400) + 0.5 * groups > 0.5).astype(int)
+    model = GroupLossClassifier(0.35, promise="new_rows").fit(X, y, sensitive_features=groups)
+    (gap,), (value,) = model.new_row_gaps_.values(), model.constraint_values_.values()
+    assert gap.estimate >= value - 1e-9
+    assert model.status_ == "infeasible" or gap.estimate <= 0.35 + 1e-9
