@@ -15,6 +15,7 @@ from fairconstrained import (
     AUCFairClassifier,
     FairBoostingClassifier,
     FairRanker,
+    GroupLossClassifier,
     LossParityClassifier,
     NeymanPearsonClassifier,
     PartialParityClassifier,
