@@ -13,6 +13,9 @@ from fairconstrained.solvers._score_plane import GAIN, HALVINGS, ROUNDING, Propo
 
 __all__ = ["best_rescaled", "constant_scores"]
 
+#: Multiples of the scores of every class that may hedge better than the scores themselves.
+_SMALLER = 2.0 ** -np.arange(1, 6)
+
 
 def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bool = False) -> Any:
     """Find the best of some states of the model, and of those whose scores are multiples of theirs plus a constant.
@@ -54,11 +57,13 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bo
 
 
 def _retreats(own: Proposal, least: float, tolerances: np.ndarray) -> Iterator[Proposal]:
-    """Allowed states next to a given one on the way to those of one class, if none is allowed so far.
+    """Smaller multiples of linear scores, and allowed states on the way to those of one class, if none is allowed yet.
 
     For models with a score of every class, of whose scores neither multiples nor common shifts move a decision.
     """
     problem = own.problem
+    for share in _SMALLER if problem.model.is_linear else ():
+        yield Proposal(problem, share * own.state)
     for state in () if np.isfinite(least) else problem.model.one_class_states(problem.data):
         constant, low, high = Proposal(problem, state), 0.0, 1.0
         for _ in range(HALVINGS):
