@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["cell_maxima", "cell_sums", "sums_above"]
+__all__ = ["cell_maxima", "cell_sums", "quotients", "sums_above"]
+
+#: Weight of rows, of a total of one, up to which a difference of sums is rounding.
+_NOTHING = 1e-12
 
 
 def cell_sums(cells: np.ndarray, n_cells: int, values: np.ndarray | None = None) -> np.ndarray:
@@ -34,3 +37,8 @@ def cell_maxima(cells: np.ndarray, n_cells: int, values: np.ndarray) -> np.ndarr
     largest = np.zeros(n_cells + 1)
     np.maximum.at(largest, cells, values)
     return largest[:n_cells]
+
+
+def quotients(totals: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Return totals over the weight of their rows, NaN where there are none; both may be off by rounding."""
+    return np.divide(totals, mass, out=np.full(mass.shape, np.nan), where=mass > _NOTHING)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.cells import cell_sums, sums_above
+from fairconstrained.cells import cell_sums, quotients, sums_above
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.constraints.offsets import shared_offset
 from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, by_group, mean_by_cell
@@ -22,8 +22,6 @@ __all__ = ["BoundDecisionRates", "BoundPredictiveValues"]
 _NEGATIVE, _POSITIVE = -1.0, 1.0
 #: Rules whose bounds are on one side, so that decisions a little beyond meet them whatever one row counts.
 _MET_EXACTLY = ("ratio", "floor", "ceiling")
-#: Weight of rows up to which a sum is rounding.
-_NOTHING = 1e-12
 #: Function of the scores and of the targets of rows; and sums of its values in cells and in blocks.
 _RateFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _Sums = tuple[np.ndarray, np.ndarray]
@@ -199,7 +197,7 @@ class BoundPredictiveValues(BoundDecisionRates):
         given = ROW_FUNCTIONS[cast(str, self.rate.given)]
         sums = self._sums_at(scores, cuts, given, lambda s, y: given(s, y) * self._is_hit)
         (mass, whole), (hits, all_hits) = sums
-        return self.notion.values(_quotients(hits, mass), _quotients(all_hits, whole))
+        return self.notion.values(quotients(hits, mass), quotients(all_hits, whole))
 
     @cached_property
     def _is_hit(self) -> np.ndarray:
@@ -248,8 +246,3 @@ class BoundPredictiveValues(BoundDecisionRates):
         known = zip((self.base, self.whole_base), self._labels, strict=True)
         base, whole = (np.where(np.isnan(own), of_labels, own) for own, of_labels in known)
         return base, whole
-
-
-def _quotients(hits: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Rates, NaN where no row has the decision; the sums are differences of sums, and off by rounding."""
-    return np.divide(hits, mass, out=np.full(mass.shape, np.nan), where=mass > _NOTHING)

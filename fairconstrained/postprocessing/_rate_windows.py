@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairconstrained.cells import quotients
 from fairconstrained.constraints import BoundConstraint, GroupRates
 from fairconstrained.constraints.offsets import cuts_between
 from fairconstrained.metrics.group_rates import Rate, rate_named
@@ -100,7 +101,7 @@ class RateBound:
         for target in self.rate.targets or (None,):
             own = weights if target is None else weights * (target == _TARGETS)
             hits, mass = (values * own).sum(axis=0), own.sum(axis=0)
-            found.append(np.divide(hits, mass, out=np.full(mass.shape, np.nan), where=mass > ROUNDING))
+            found.append(quotients(hits, mass))
         return found
 
 
