@@ -247,7 +247,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """
         if result.status.is_infeasible or not solver.is_final:
             result = replace(result, model_state=best_shifted(problem, result.model_state))
-            result = self._rescaled(problem, result) if solver.keeps_metric else result
+            result = self._rescaled(problem, _searched_beside(problem, result)) if solver.keeps_metric else result
         if not solver.keeps_metric or not self._is_poor(problem, result.model_state):
             return result
         other = self._solve_part(solver, problem.with_easiest_objective(), None, rng)
@@ -257,10 +257,6 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
         """The result with the best multiple and shift of its scores, or of those of another iterate."""
         states = [result.model_state, *result.candidates]
-        is_poor = result.status.is_infeasible or not beats_constants(problem, states[0])
-        if problem.constraints and is_poor and not SpanSearch.obstacle(problem):
-            # exact thresholds may lead elsewhere than steps along smooth errors
-            states.append(SpanSearch().solve(problem, None, np.random.default_rng(0)).model_state)
         state = best_rescaled(problem, states, result.is_stationary)
         rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
@@ -384,3 +380,12 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _searched_beside(problem: Problem, result: SolverResult) -> SolverResult:
+    """The result with a state of exact thresholds as a candidate, where steps along smooth errors led to a poor one."""
+    is_poor = result.status.is_infeasible or not beats_constants(problem, result.model_state)
+    if not (is_poor and problem.constraints) or SpanSearch.obstacle(problem):
+        return result
+    searched = SpanSearch().solve(problem, None, np.random.default_rng(0))
+    return replace(result, candidates=(*result.candidates, searched.model_state))
