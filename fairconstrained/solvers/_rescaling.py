@@ -14,7 +14,7 @@ from fairconstrained.solvers._score_plane import GAIN, HALVINGS, ROUNDING, Propo
 __all__ = ["best_rescaled", "constant_scores"]
 
 #: Multiples of the scores of every class that may hedge better than the scores themselves.
-_SMALLER = 2.0 ** -np.arange(1, 6)
+_SMALLER = (*2.0 ** -np.arange(1, 6), 0.0)
 
 
 def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bool = False) -> Any:
@@ -57,7 +57,7 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bo
 
 
 def _retreats(own: Proposal, least: float, tolerances: np.ndarray) -> Iterator[Proposal]:
-    """Smaller multiples of linear scores, and allowed states on the way to those of one class, if none is allowed yet.
+    """Smaller multiples of linear scores, down to zero; allowed states on the way to one class, if none is allowed yet.
 
     For models with a score of every class, of whose scores neither multiples nor common shifts move a decision.
     """

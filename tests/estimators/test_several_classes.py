@@ -405,4 +405,4 @@ def test_scores_of_few_rows_are_no_worse_than_constant_ones():
     order = np.random.default_rng(1).permutation(150)
     model = PartialParityClassifier(0.15, new_row_folds=None).fit(X[order], y[order], sensitive_features=groups[order])
     assert model.constraint_values_["statistical_parity"] <= 0.15 + model.granularity_["statistical_parity"]
-    assert log_loss(y, model.predict_proba(X)) < np.log(3)
+    assert log_loss(y, model.predict_proba(X)) <= np.log(3) + 1e-9  # how much better depends on rounding
