@@ -338,14 +338,22 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
         free, found, ridge, more = shrunken_of_folds(smooth, [free, *found], by_fold)
         n_evaluations += more
     at, by_row = _curved(smooth, problem.scores(free))
-    slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, at)])
-    (of_all, of_parts), lengths = _directions(problem, by_row, slopes, by_fold, rng, ridge)
+    slopes, of_folds = _slopes(problem, at), None
+    if any(c.is_fitted_loss for c in problem.constraints):
+        # They are residuals, which sum to about zero over all rows: those of the other rows would tell a fold's.
+        of_folds = [_slopes(problem, _curved(smooth, problem.scores(each))[0]) for each in found]
+    (of_all, of_parts), lengths = _directions(problem, by_row, slopes, of_folds, by_fold, rng, ridge)
     whole = [np.hstack([own, of_all]) for own in columns(free)]
     models = [[np.hstack([own, moves]) for own in columns(each)] for each, moves in zip(found, of_parts, strict=True)]
     if unshrunken is None:
         return CrossFittedModels(whole, models, n_evaluations)
     sums = sums_of_cells(lengths, len(problem.component_names))
     return CrossFittedModels(whole, models, n_evaluations, Shrunk(*unshrunken, sums))
+
+
+def _slopes(problem: Problem, scores: np.ndarray) -> np.ndarray:
+    """Slopes of the components of the constraints in columns; ndarray of shape (n_samples, n_slopes)."""
+    return np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
 
 
 def _curved(smooth: Problem, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -410,22 +418,25 @@ def _directions(
     problem: Problem,
     by_row: np.ndarray,
     slopes: np.ndarray,
+    of_folds: list[np.ndarray] | None,
     by_fold: list[np.ndarray],
     rng: np.random.Generator,
     ridge: np.ndarray | None,
 ) -> tuple[tuple[np.ndarray, list[np.ndarray]], np.ndarray]:
     """Directions of all rows, and of those that are not in a fold, for one fold after the other.
 
-    Also returns the slopes as combinations of the directions; ndarray of shape (n_directions, n_slopes).
+    Those without a fold are of the same slopes, or of slopes of their own, one ndarray for every fold. Also returns the
+    slopes as combinations of the directions; ndarray of shape (n_directions, n_slopes).
     """
     model, data = _linear(problem).of_one_score, problem.data
 
-    def sums(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Hessian and pulled-back slopes of some rows."""
-        part = data.at(rows)
-        return curvature_table(model, part, by_row[rows], rng), pulled_back(model, part, _columns(slopes[rows]))
+    def hessian(rows: np.ndarray) -> np.ndarray:
+        return curvature_table(model, data.at(rows), by_row[rows], rng)
 
-    tables, gradients = zip(*map(sums, by_fold), strict=True)
+    def pulled(rows: np.ndarray, slopes: np.ndarray = slopes) -> np.ndarray:
+        return pulled_back(model, data.at(rows), _columns(slopes[rows]))
+
+    tables, gradients = list(map(hessian, by_fold)), list(map(pulled, by_fold))
     own = np.zeros(model.n_params) if ridge is None else ridge
     curvature, gradient = Curvature.of(model, reduce(np.add, tables) + np.diag(own)), reduce(np.add, gradients)
     share = 1 - 1 / len(by_fold)  # of the rows, and so of the sums over them
@@ -435,7 +446,8 @@ def _directions(
     combined = right[:kept].T / sizes[:kept]
     found = []
     for number in range(len(by_fold)):
-        table, slope = (reduce(np.add, every[:number] + every[number + 1 :]) for every in (tables, gradients))
+        of_parts = gradients if of_folds is None else [pulled(rows, of_folds[number]) for rows in by_fold]
+        table, slope = (reduce(np.add, every[:number] + every[number + 1 :]) for every in (tables, of_parts))
         found.append(_coefficients(model, Curvature.of(model, table + share * np.diag(own)), slope @ combined))
     lengths = sizes[:kept, None] * right[:kept]
     return (_coefficients(model, curvature, gradient @ combined), found), lengths
