@@ -103,6 +103,11 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
         """Whether ``kappa`` is the least value that the metric may have, so that a larger one allows less."""
         return False
 
+    @property
+    def bounds_levels(self) -> bool:
+        """Whether the metric is the largest level of a single group, which no model may bring near zero."""
+        return False
+
     def search_form(self) -> Constraint | None:
         """Return a constraint on the same gap of groups that do not overlap, whose thresholds can be searched exactly.
 

@@ -163,6 +163,11 @@ class GroupRates(ComparesGroups):
         return self.rule == "floor"
 
     @property
+    @override
+    def bounds_levels(self) -> bool:
+        return self.rule == "ceiling"
+
+    @property
     def _takes_all_rows(self) -> bool:
         return isinstance(self.among, str) and self.among == "all"
 

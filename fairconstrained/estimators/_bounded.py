@@ -144,6 +144,10 @@ class TakesConstraint(BaseFairEstimator):
     def _bounded_from_below(self) -> set[str]:
         return {name for name, constraint in self._by_name().items() if constraint.bounds_from_below}
 
+    @override
+    def _bounds_levels(self) -> bool:
+        return any(constraint.bounds_levels for constraint in self._asked_for())
+
     def _values_of_decisions(self, data: FairData, scores: np.ndarray) -> dict[str, float]:
         """The metrics of the decisions themselves, by name."""
         return {name: constraint.value_of_decisions(data, scores) for name, constraint in self._by_name().items()}

@@ -109,6 +109,10 @@ class TellsOutcome(PromisesNewRows):
         """Names in ``constraint_values_`` of what is no gap, but has to be at least ``kappa``."""
         return set()
 
+    def _bounds_levels(self) -> bool:
+        """Whether a bound is one on the levels of single groups, which no model may bring near zero."""
+        return False
+
     def _report(self, problem: Problem, state: Any, result: SolverResult, target: Target) -> dict[str, float]:
         """Set the fitted attributes that tell how it went, all of them from the scores at ``state``.
 

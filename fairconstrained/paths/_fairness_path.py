@@ -32,6 +32,9 @@ _FIRST = ("kappa", "objective", "gap", "status", "price", "multipliers", "n_eval
 #: Other entries of a record.
 _NOT_SHOWN = ("exact", "excess", "granularity", "warned")
 
+#: How far above the least level that a fit finds the least bound is, as a share of the way to the unconstrained one.
+_ABOVE_LEAST = 0.01
+
 
 @validate_params(
     {
@@ -78,7 +81,8 @@ def fairness_path(
     smallest group has (of all rows if there are no groups); with ``cv``, in the training part of any fold. Where one
     row changes the metric by more, as in a part of a group, r is this ``granularity_``; with fewer than four such rows,
     :math:`\kappa_{\min}` is r itself. Smaller gaps cannot be distinguished from zero. Smaller bounds can be given as
-    ``kappas``.
+    ``kappas``. Where the levels of single groups are bounded, such as their losses, :math:`\kappa_{\min}` is a
+    hundredth of the way from the least largest level that a fit finds to the unconstrained one.
 
     A fit finds a local solution. Where a tighter bound has led to a model with a better objective than a looser one,
     this model is used for both, so that the objective never rises with ``kappa``.
@@ -223,7 +227,7 @@ def _fit(
         in_folds = begun(values, False)
     else:
         heads = parallel(begun(first, True))
-        values = _grid(plan, [whole, *heads], n_kappas, smallest_group(plan.last, given, parts))
+        values = _grid(plan, rows, [whole, *heads], n_kappas, smallest_group(plan.last, given, parts))
         in_folds = [
             delayed(walk_fold)(plan, head.fold, values[1:], head.last, name, place)
             for place, (head, name) in enumerate(zip(heads, names, strict=True), start=1)
@@ -260,14 +264,19 @@ def _checked(kappas: Any, param: str | None) -> list[float]:
     return sorted(values, reverse=True)
 
 
-def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int, n_smallest: int) -> list[float]:
+def _grid(plan: Plan, rows: Rows, heads: Sequence[Walk], n_kappas: int, n_smallest: int) -> list[float]:
     """Bounds from none to the least that all fits accept; only the first of these where no other is of use."""
     gap = heads[0].records[0]["gap"]
-    # of smooth metrics the granularity is a tolerance, and says nothing of the groups
-    steps = [step for head in heads for step in head.records[0]["granularity"].values()]
-    granularity = max([1 / n_smallest, *steps])
-    # groups of a few rows: what one row changes
-    least = max(0.5 * np.sqrt(granularity), granularity)
+    if plan.last._bounds_levels():
+        least = walk(plan, rows, [0.0], heads[0].last).records[0]["gap"]
+        least += _ABOVE_LEAST * (gap - least)
+        why = "no model has one that is clearly smaller."
+    else:
+        least = _least_difference(heads, n_smallest)
+        why = (
+            f"the groups are so small that gaps below {least:.4g} cannot be told from zero. (Of a single group nothing "
+            "is compared.)"
+        )
     if not np.isfinite(least):
         raise ValueError(
             f"kappas must be given: kappa of {type(plan.last).__name__} bounds a surrogate here, about whose values "
@@ -275,13 +284,21 @@ def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int, n_smallest: int) -> 
         )
     if gap <= least:
         warnings.warn(
-            f"The path has one model, the unconstrained one: its gap is {gap:.4g}, and the groups are so small that "
-            f"gaps below {least:.4g} cannot be told from zero. (Of a single group nothing is compared.)",
+            f"The path has one model, the unconstrained one: its gap is {gap:.4g}, and {why}",
             FairnessWarning,
             stacklevel=5,
         )
         return [np.inf]
     return [np.inf, *(least + (gap - least) * np.linspace(1, 0, n_kappas)[1:] ** 2).tolist()]
+
+
+def _least_difference(heads: Sequence[Walk], n_smallest: int) -> float:
+    """The least difference of groups that can be told from zero."""
+    # of smooth metrics the granularity is a tolerance, and says nothing of the groups
+    steps = [step for head in heads for step in head.records[0]["granularity"].values()]
+    granularity = max([1 / n_smallest, *steps])
+    # groups of a few rows: what one row changes
+    return max(0.5 * np.sqrt(granularity), granularity)
 
 
 def _table(whole: Walk, others: Sequence[Walk]) -> pd.DataFrame:

@@ -21,6 +21,8 @@ _SLACK, _LEAST_SLACK = 0.05, 1e-6
 #: Part of the objective up to which a step without bounds would lower it, where none is active: its slope is what the
 #: solver has left of it then, and so are the multipliers that balance it.
 _LEAST_DESCENT = 1e-6
+#: By how much bounds yield, as a share of what their own slopes bring about, where they oppose each other.
+_YIELD = 0.01
 #: Ridge of the Hessians, for features that a part of the rows lacks.
 _RIDGE = 1e-9
 
@@ -31,11 +33,13 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     At a solution with active constraints c, their slopes A and multipliers :math:`\lambda`, the solution without the
     rows of a fold is a step :math:`\delta` away, with
 
-    .. math:: \begin{pmatrix} H & A \\ A^T & 0 \end{pmatrix} \begin{pmatrix} \delta \\ \mu \end{pmatrix}
+    .. math:: \begin{pmatrix} H & A \\ A^T & -\epsilon D \end{pmatrix} \begin{pmatrix} \delta \\ \mu \end{pmatrix}
               = \begin{pmatrix} g_{\mathrm{all}} - g \\ c_{\mathrm{all}} - c \end{pmatrix},
 
     where the slope g of the Lagrangian, its Hessian H and the values c are those of the other rows at the solution for
-    all rows, whose own are :math:`g_{\mathrm{all}}` and :math:`c_{\mathrm{all}}`. The multipliers are those that
+    all rows, whose own are :math:`g_{\mathrm{all}}` and :math:`c_{\mathrm{all}}`, and D is the diagonal of
+    :math:`A^T H^{-1} A`. Without the last block, bounds that oppose each other, as those of the losses of two groups do
+    near the least bound that both can keep, would ask for very large steps. The multipliers are those that
     balance the slope of the objective best, in the units of its curvature. Where a search in few directions has ended
     before they balance it, they are smaller than those of a solution, as the influence of single rows is.
 
@@ -176,15 +180,21 @@ def _steps(problem: Problem, whole: _Rows, solution: _Solution, folds: np.ndarra
     penalty = np.where(np.arange(size) < model.n_features, model.alpha, 0.0)
     system = np.zeros((size + solution.active.size, size + solution.active.size))
     system[:size, size:], system[size:, :size] = solution.normals, solution.normals.T
+    reach = np.sum(solution.normals * np.linalg.solve(_ridged(total + np.diag(penalty)), solution.normals), axis=0)
+    system[size:, size:] = -np.diag(_YIELD * np.abs(reach))
     changes = []
     for fold, (part, rest) in enumerate(zip(parts, seen, strict=True)):
         # folds have the same share of every group and label
         hessian = (total - hessians[fold]) * (n_folds / (n_folds - 1)) + np.diag(penalty)
-        system[:size, :size] = hessian + np.diag(_RIDGE * (1 + np.abs(hessian.diagonal())))
+        system[:size, :size] = _ridged(hessian)
         missing = (values - rest.values())[solution.active]
         step = np.linalg.solve(system, np.append(gradients[:, 0] - gradients[:, fold + 1], missing))
         changes.append(model.column_scores([step[:size, None]], part)[:, 0])
     return changes
+
+
+def _ridged(hessian: np.ndarray) -> np.ndarray:
+    return hessian + np.diag(_RIDGE * (1 + np.abs(hessian.diagonal())))
 
 
 def _hessian(model: Any, data: Any, by_row: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ import pytest
 from fairconstrained import (
     AUCFairClassifier,
     FairnessWarning,
+    GroupLossClassifier,
     NeymanPearsonClassifier,
     PartialParityClassifier,
     RateParityClassifier,
@@ -42,6 +43,17 @@ def test_with_folds_the_grid_ends_where_the_training_parts_resolve_it(classes):
     smallest = min(np.bincount(classes.groups[train]).min() for train, _ in folds)
     assert path.kappas[-1] == pytest.approx(0.5 / np.sqrt(smallest))
     assert smallest < np.bincount(classes.groups).min()
+
+
+@pytest.mark.slow
+def test_the_grid_of_bounded_losses_ends_at_the_least_that_can_be_kept(classes):
+    path = path_of(GroupLossClassifier(new_row_folds=None), classes, n_kappas=4)
+    minimax = GroupLossClassifier("minimax", slack=0.0, new_row_folds=None)
+    minimax.fit(classes.X, classes.y, sensitive_features=classes.groups)
+    least, largest = minimax.group_losses_["loss"].max(), path.table["gap"].iloc[0]
+    assert largest > 1.01 * least
+    assert path.kappas[-1] == pytest.approx(least + 0.01 * (largest - least), rel=1e-4)
+    assert (path.table["status"] == "optimal").all()
 
 
 @pytest.mark.slow

@@ -70,6 +70,26 @@ def test_bounds_that_are_nearly_reached_without_them_are_not_active():
     np.testing.assert_allclose(scores_without_folds(near, params, N_FOLDS), expected, atol=1e-6)
 
 
+def test_bounds_that_oppose_each_other_ask_for_no_large_steps():
+    """Between the least bound that two groups' losses can keep and no bound, their slopes nearly cancel each other."""
+
+    def bounded(kappa):
+        constraint = GroupRates("log_loss", rule="ceiling", kappa=kappa)
+        problem = problem_of(constraint, n_features=10, effects=(1.5, -1.0))
+        return problem, InteriorPoint().solve(problem, None, np.random.default_rng(0)).model_state
+
+    least, largest = (p.constraints[0].metric(p.scores(params)) for p, params in map(bounded, (0.0, 5.0)))
+    problem, params = bounded(0.7 * least + 0.3 * largest)
+    (constraint,), folds = problem.constraints, problem.data.folds(N_FOLDS)
+    by_fits = np.empty(problem.data.n_samples)
+    for fold in range(N_FOLDS):
+        rest = problem.on(problem.data.part(np.flatnonzero(folds != fold)))
+        own = InteriorPoint().solve(rest, None, np.random.default_rng(0)).model_state
+        by_fits[folds == fold] = problem.scores(own)[folds == fold]
+    by_steps = scores_without_folds(problem, params, N_FOLDS)
+    assert constraint.metric(by_steps) == pytest.approx(constraint.metric(by_fits), abs=0.02)
+
+
 @pytest.mark.parametrize(("constraint", "loss"), [(LossParity(0.03), Hinge()), (DemographicParity(0.05), None)])
 def test_there_are_none_without_second_derivatives(constraint, loss):
     problem = problem_of(constraint, loss)
