@@ -38,6 +38,7 @@ from fairconstrained.solvers import (
     SolverResult,
     Span,
     SpanSearch,
+    Status,
     beats_constants,
     best_rescaled,
     best_shifted,
@@ -58,6 +59,9 @@ _UNDEFINED = (
     " Of the other models {} does not exist, as nobody is accepted: weigh the classes, as class_weight='balanced' "
     "does, or choose another threshold."
 )
+
+#: Shares of ``kappa`` by which bounds are stricter that a run may keep where it has missed its own.
+_STRICTER = (0.5, 0.75)
 
 __all__ = ["BaseFairEstimator"]
 
@@ -221,7 +225,32 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         result = self._solve(solver, problem, start, rng)
         if start is not None and solver.keeps_metric and result.status.is_infeasible:
             result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
-        return self._completed(solver, problem, result, rng)
+        completed = self._completed(solver, problem, result, rng)
+        is_limited = bool(result.message or getattr(self, "callbacks", None) or getattr(solver, "max_time", None))
+        if (
+            is_limited
+            or not (solver.keeps_metric and problem.model.is_linear)
+            or result.status is not Status.INFEASIBLE
+        ):
+            return completed
+        return self._under_stricter_bounds(solver, problem, completed, rng)
+
+    def _under_stricter_bounds(
+        self, solver: Solver, problem: Problem, missed: SolverResult, rng: np.random.Generator
+    ) -> SolverResult:
+        """The result of a run that has missed its bounds on gaps, or what one leads to that is to keep smaller ones.
+
+        A run may lose its way where decisions are counted, and find it under other bounds.
+        """
+        gaps = np.array([c.kappa if c.bounds_metric and not c.bounds_from_below else 0.0 for c in problem.constraints])
+        for share in _STRICTER if gaps.any() else ():
+            stricter = problem.with_margins(share * gaps)
+            found = self._completed(solver, stricter, self._run(solver, stricter, None, rng, None), rng)
+            if not found.status.is_infeasible:
+                state = best_rescaled(problem, [missed.model_state, found.model_state, *missed.candidates])
+                found = replace(found, model_state=state, status=Status.COMPLETED, multipliers=None)
+                return missed if state is missed.model_state else found.after(missed)
+        return missed
 
     @staticmethod
     def _is_poor(problem: Problem, state: Any) -> bool:

@@ -15,6 +15,8 @@ __all__ = ["best_rescaled", "constant_scores"]
 
 #: Multiples of the scores of every class that may hedge better than the scores themselves.
 _SMALLER = (*2.0 ** -np.arange(1, 6), 0.0)
+#: Parts of the way between two states at whose ends the bounds are looked at.
+_STEPS = 50
 
 
 def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bool = False) -> Any:
@@ -41,7 +43,7 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bo
     tolerances = _tolerances(problem, first.scores)
     least = first.merit if problem.holds(first.scores) else np.inf
     is_settled = is_stationary and np.isfinite(least) and not any(c.counts_rows for c in problem.constraints)
-    with_constants = True
+    with_constants, ends = True, list[Proposal]()
     for own in chain([first], (Proposal(problem, state) for state in candidates[1:])):
         plane = ScorePlane.of(own, tolerances)
         searches = not (is_settled and own is first)
@@ -53,7 +55,27 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bo
             if is_better and proposal.is_in_domain and proposal.keeps(tolerances):
                 best, least = proposal.state, proposal.merit
         with_constants = with_constants and plane is None  # they are the same in every plane
+        ends += [own] if plane is None else []
+    for end in ends if np.isfinite(least) else []:
+        best, least = _on_the_way(Proposal(problem, best), end, least, tolerances)
     return best
+
+
+def _on_the_way(inside: Proposal, outside: Proposal, least: float, tolerances: np.ndarray) -> tuple[Any, float]:
+    """The best allowed state on the way from an allowed one to another with a lower objective, and its objective.
+
+    Where decisions are counted, what is allowed may have gaps, so that the whole way is looked at.
+    """
+    problem = inside.problem
+    if not problem.model.is_linear or outside.merit >= least:
+        return inside.state, least
+    for share in np.linspace(0, 1, _STEPS + 1)[1:-1]:
+        scores = outside.scores_towards(inside, share)
+        if is_within(problem, scores, tolerances):
+            found = Proposal(problem, outside.state + share * (inside.state - outside.state))
+            if found.merit < least and found.is_in_domain and found.keeps(tolerances):
+                return found.state, found.merit
+    return inside.state, least
 
 
 def _retreats(own: Proposal, least: float, tolerances: np.ndarray) -> Iterator[Proposal]:

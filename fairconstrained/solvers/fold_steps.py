@@ -146,7 +146,7 @@ def _solution(problem: Problem, whole: _Rows, params: np.ndarray, scores: np.nda
     """The multipliers that balance the slope of the objective best, and the components that they are of."""
     model: Any = problem.model
     slack = np.repeat(
-        [_SLACK * c.kappa + _LEAST_SLACK for c in problem.constraints],
+        [_SLACK * c.kappa * c.scale + _LEAST_SLACK for c in problem.constraints],
         [len(c.component_names) for c in problem.constraints],
     )
     active, none = np.flatnonzero(whole.values() > -slack), np.zeros(whole.size)

@@ -314,6 +314,25 @@ def test_means_and_losses_in_lists_are_in_units_of_the_user(numbers, kind):
     assert np.ptp(losses) <= 8e4 * (1 + 1e-6)
 
 
+@pytest.mark.usefixtures("new_row_estimates")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("constraint", "kappa", "power"), [("mean_score_parity", 50.0, 1), ("loss_parity", 5e4, 2)])
+def test_a_fit_does_not_depend_on_the_unit_of_the_target(numbers, constraint, kappa, power):
+    """With the estimate for new rows, and what it makes up for; powers of two are exact."""
+    X, y, groups = shifted(*numbers)
+
+    def fit(unit):
+        model = GroupLossRegressor(kappa * unit**power, constraint=constraint, new_row_folds="auto", random_state=0)
+        return model.fit(X, unit * y, sensitive_features=groups)
+
+    model, predicted = fit(1.0), fit(1.0).predict(X)
+    assert model.new_row_gaps_[constraint].estimate > 0
+    for unit in (2.0**-20, 2.0**20):
+        other = fit(unit)
+        assert other.n_iter_ == model.n_iter_
+        np.testing.assert_allclose(other.predict(X) / unit, predicted, atol=1e-5 * np.ptp(predicted))
+
+
 @pytest.mark.parametrize(("constraint", "kappa"), [("mean_score_parity", 50.0), ("loss_parity", 5e4)])
 def test_differences_by_name(numbers, constraint, kappa):
     X, y, groups = shifted(*numbers)

@@ -1,6 +1,7 @@
 """Classifiers of more than two classes: the promise, invariances, and what they refuse."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,8 @@ from fairconstrained import (
 from fairconstrained.constraints import DemographicParity, GroupRates, StatisticalParity
 from fairconstrained.exceptions import ConvergenceWarning, IncompatibleProblem
 from fairconstrained.metrics import METRICS
-from fairconstrained.solvers import SOLVERS
+from fairconstrained.solvers import SOLVERS, AugmentedLagrangian, Status
+from fairconstrained.solvers._unconstrained import unconstrained
 from tests.quick import OF_MEAN_LOSSES
 
 #: Gaps of the predictions or scores that kappa bounds.
@@ -406,3 +408,26 @@ def test_scores_of_few_rows_are_no_worse_than_constant_ones():
     model = PartialParityClassifier(0.15, new_row_folds=None).fit(X[order], y[order], sensitive_features=groups[order])
     assert model.constraint_values_["statistical_parity"] <= 0.15 + model.granularity_["statistical_parity"]
     assert log_loss(y, model.predict_proba(X)) <= np.log(3) + 1e-9  # how much better depends on rounding
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_where_a_run_loses_its_way_one_under_a_stricter_bound_finds_it(sample, monkeypatch):
+    X, y, groups = sample
+    model = RateParityClassifier(0.1, new_row_folds=None, random_state=0)
+    solve = AugmentedLagrangian.solve
+
+    def losing(self, problem, *arguments, **options):
+        found = solve(self, problem, *arguments, **options)
+        if problem.constraints and problem.constraints[0].kappa == 0.1:
+            wrong = -unconstrained(problem)[0]
+            return replace(found, model_state=wrong, status=Status.INFEASIBLE, candidates=())
+        return found
+
+    strict = clone(model).set_params(kappa=0.05).fit(X, y, sensitive_features=groups)
+    monkeypatch.setattr(AugmentedLagrangian, "solve", losing)
+    model.fit(X, y, sensitive_features=groups)
+    assert model.status_ == "completed"
+    (value,), (granularity,) = model.constraint_values_.values(), model.granularity_.values()
+    assert value <= 0.1 + granularity
+    assert model.objective_ <= 1.001 * strict.objective_
+    assert model.prices_ == pytest.approx({"demographic_parity": np.nan}, nan_ok=True)

@@ -296,6 +296,6 @@ class OuterIterations(Method):
             return
         violations = iterates.last.violations
         # If nothing holds yet, a margin may cost no more than what counts as settled.
-        cost = lagrangian.multipliers.sum() * violations
+        cost = lagrangian.multipliers.sum() * run.surrogates.scales * violations
         is_cheap = cost <= self._options.tol * abs(iterates.last.objective)
         run.surrogates.tighten(violations, lagrangian.violation, is_cheap & (iterates.best is None))

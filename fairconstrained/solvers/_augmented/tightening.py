@@ -20,6 +20,8 @@ class Surrogates:
     ----------
     blur : float
         Width of the surrogates, in standard deviations of the scores.
+    scales : ndarray of shape (n_constraints,)
+        Lengths of one unit of the metrics in units of the surrogates' components.
     margins : ndarray of shape (n_constraints,)
         Amounts that are subtracted from ``kappa``; negative where the surrogate is stricter than the metric.
     """
@@ -31,10 +33,10 @@ class Surrogates:
         self._narrowing = 2.0
         self.margins = np.zeros(len(constraints))
         self._kappas = np.array([c.kappa for c in constraints])
-        self._scales = np.array([c.scale for c in constraints])
+        self.scales = np.array([c.scale for c in constraints])
         granularity = np.array([c.granularity for c in constraints])
         # A finer surrogate than this sees no more than a few rows at a time, and no slope.
-        self._finest = 3 * float((granularity * self._scales).max(initial=0.0))
+        self._finest = 3 * float((granularity * self.scales).max(initial=0.0))
 
     @property
     def is_widest(self) -> bool:
@@ -79,7 +81,7 @@ class Surrogates:
         if self.is_narrowing:
             self.blur = max(self.blur / self._narrowing, self._final)
             return
-        resolved = (violations <= 0) | (violations > 2 * unresolved / self._scales) | is_settled
+        resolved = (violations <= 0) | (violations > 2 * unresolved / self.scales) | is_settled
         self.margins = np.minimum(self.margins + resolved * violations / 2, self._kappas)
         if (self.margins >= self._kappas).any():
             # The surrogate has no tolerance left; only a finer one can do better, as far as there are rows to see.
