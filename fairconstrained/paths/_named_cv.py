@@ -10,6 +10,7 @@ from sklearn import config_context
 from fairconstrained.checks.parameters import with_parameters
 from fairconstrained.estimators import AUCFairClassifier, BaseFairEstimator, PartialParityClassifier
 from fairconstrained.estimators.auc_fair import BaseAUCFairClassifier
+from fairconstrained.estimators.grouping import Stratified
 from fairconstrained.estimators.partial_parity import BasePartialParityClassifier
 from fairconstrained.paths._path_cv import ChoiceParameters, choose, kappa_of
 from fairconstrained.solvers import Status
@@ -31,14 +32,21 @@ class ChoosesKappa(ChoiceParameters, BaseFairEstimator):
 
     def _fit(self, X: Any, y: Any, *columns: Any) -> None:
         """Implement `BaseFairEstimator._fit`: fit the path on all rows and on those of every fold, and choose."""
-        sensitive_features, sample_weight = columns
+        grouping, sample_weight = columns
+        sensitive_features, strata = Stratified.of(grouping)
         own = self.get_params(deep=False)
         names = self._fitted_class._get_param_names()
         estimator = self._fitted_class(**{name: own[name] for name in names if name in own})
         estimator.set_params(verbose=max(int(self.verbose) - 1, 0))
         with config_context(skip_parameter_validation=False):  # the parameters of the path are not yet checked
             path, index = choose(
-                self, estimator, X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
+                self,
+                estimator,
+                X,
+                y,
+                sensitive_features=sensitive_features,
+                sample_weight=sample_weight,
+                fit_params={"strata": strata},
             )
         best = path.models[index]
         learnt = {name: value for name, value in vars(best).items() if name not in best.get_params(deep=False)}

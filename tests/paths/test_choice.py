@@ -27,7 +27,7 @@ from fairconstrained import (
     RateParityClassifier,
     fairness_path,
 )
-from fairconstrained.constraints import RateGap
+from fairconstrained.constraints import GroupRates, RateGap
 from fairconstrained.metrics import rate_gap
 from fairconstrained.model_selection import get_fairness_scorer
 
@@ -236,6 +236,19 @@ def test_several_constraints_by_one_parameter(classes):
     assert constraints[0][1].kappa == 0.3
     measured = model.constraint_values(classes.X, classes.y, sensitive_features=classes.groups)
     assert measured == pytest.approx(model.constraint_values_)
+
+
+def test_strata_are_divided_into_folds(classes):
+    columns = {"sensitive_features": classes.groups, "strata": np.where(np.arange(len(classes.y)) % 2, "day", "night")}
+    model = PartialParityClassifierCV(
+        bound=1.0, constraint=[("rate", GroupRates(within="strata"))], kappas=[0.2], cv=2, new_row_folds=None
+    )
+    model.fit(classes.X, classes.y, **columns)
+    assert model.kappa_ == 0.2
+    assert np.isfinite(model.path_.table["mean_test_gap"]).all()
+    assert model.constraint_values(classes.X, classes.y, **columns) == pytest.approx(model.constraint_values_)
+    with pytest.raises(ValueError, match="no constraint compares groups within them"):
+        model.set_params(constraint="demographic_parity").fit(classes.X, classes.y, **columns)
 
 
 def test_auc(classes):
