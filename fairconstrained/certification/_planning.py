@@ -14,7 +14,6 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -28,7 +27,7 @@ from fairconstrained.certification.seen_rows import bound_params
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.metrics import equal_opportunity_gap
-from fairconstrained.model_selection.cell_folds import cell_folds
+from fairconstrained.model_selection.cell_folds import cell_folds, given_folds
 from fairconstrained.model_selection.pipelines import last_step, steps_of, with_steps
 from fairconstrained.paths import fairness_path
 
@@ -311,6 +310,6 @@ class Planner:
 def _folds(cv: Any, part: Part) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return a splitter; an integer stands for folds with the same share of every cell of group and label."""
     if not isinstance(cv, Integral):
-        return list(check_cv(cv, part.y, classifier=True).split(part.X, part.y))
+        return given_folds(cv, part.X, part.y, classifier=True)
     cells, _ = strata_of(equal_opportunity_gap, {}, part.groups, part.y)
     return cell_folds(int(cv), cells)

@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
@@ -36,7 +35,7 @@ from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.heads._basis import ScoreBasis
 from fairconstrained.heads._fits import Columns, fit_and_score, routing_of, scored, takes_in_fit
 from fairconstrained.heads._scores import GroupTargets, classifies
-from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, check_scored_once
+from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, check_scored_once, given_folds
 from fairconstrained.model_selection.pipelines import last_step
 from fairconstrained.tables import Table
 from fairconstrained.tables.dask_table import as_rows
@@ -393,8 +392,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         Raises
         ------
         ValueError
-            If rows are scored twice or never, the rows of a fit lack a class, or there is no splitter to keep rows
-            together.
+            If there are no folds, rows are scored twice or never, the rows of a fit lack a class, or there is no
+            splitter to keep rows together.
         """
         y, targets, every = columns.y, columns.targets, np.arange(columns.y.size)
         if self._is_prefit and of_groups is None:
@@ -407,8 +406,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             classes = np.unique(y, return_inverse=True)[1] if of_classes else np.zeros(y.size, dtype=int)
             folds = cell_folds(int(given), cells_of(classes, targets.cells), seed_of(self.random_state))
         else:
-            splitter = check_cv(given, y, classifier=of_classes)
-            folds = [(every[train], every[test]) for train, test in splitter.split(columns.X, y, together)]
+            folds = given_folds(given, columns.X, y, classifier=of_classes, groups=together)
         check_scored_once([test for _, test in folds], y.size)
         if of_classes and not self._is_prefit:
             _check_classes(y, folds)

@@ -1,14 +1,16 @@
-"""Folds that have the same share of every cell of rows, such as those of a group and a class, and their check."""
+"""Folds with the same share of every cell of rows, such as those of a group and a class; those of a user; checks."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils.validation import _num_samples
 
-__all__ = ["cell_folds", "cells_of", "check_scored_once"]
+__all__ = ["cell_folds", "cells_of", "check_scored_once", "given_folds"]
 
 
 def cells_of(*codes: np.ndarray) -> np.ndarray:
@@ -43,6 +45,40 @@ def cell_folds(n_splits: int, cells: np.ndarray, seed: int | None = None) -> lis
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         splitter = StratifiedKFold(n_splits, shuffle=seed is not None, random_state=seed)
         return list(splitter.split(np.zeros(cells.size), cells))
+
+
+def given_folds(
+    cv: Any, X: Any, y: Any, *, classifier: bool, groups: Any = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Numbers of the training and of the held-out rows of every fold that a user gave.
+
+    Parameters
+    ----------
+    cv : cross-validation splitter or iterable
+        As :func:`sklearn.model_selection.check_cv` takes it.
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    classifier : bool
+    groups : array-like of shape (n_samples,), optional
+        Tells a splitter which rows to keep together.
+
+    Returns
+    -------
+    folds : list of (ndarray, ndarray)
+
+    Raises
+    ------
+    ValueError
+        If there are no folds, as of a generator that an earlier fit has used up.
+    """
+    every = np.arange(_num_samples(y))
+    folds = [(every[train], every[test]) for train, test in check_cv(cv, y, classifier=classifier).split(X, y, groups)]
+    if not folds:
+        raise ValueError(
+            f"cv={cv!r} has no folds. A generator has them for one fit only: give the splitter itself, or a list of "
+            "its folds, such as cv=list(splitter.split(X, y))."
+        )
+    return folds
 
 
 def check_scored_once(parts: Sequence[np.ndarray], n_samples: int) -> None:

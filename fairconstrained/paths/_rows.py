@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.base import is_classifier
-from sklearn.model_selection import GroupKFold, check_cv
+from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -21,7 +21,7 @@ from fairconstrained.checks.messages import shortened
 from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups
-from fairconstrained.model_selection.cell_folds import cell_folds, cells_of
+from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, given_folds
 from fairconstrained.model_selection.pipelines import transformed
 
 __all__ = ["Rows", "folds", "smallest_group"]
@@ -91,7 +91,7 @@ def folds(cv: Any, estimator: Any, rows: Rows) -> list[tuple[np.ndarray, np.ndar
     Raises
     ------
     ValueError
-        If a part of a fold has a single group, or lacks one of those that may overlap.
+        If there are no folds, or if a part of one has a single group, or lacks one of those that may overlap.
     """
     if cv is None:
         return []
@@ -101,7 +101,7 @@ def folds(cv: Any, estimator: Any, rows: Rows) -> list[tuple[np.ndarray, np.ndar
     if isinstance(cv, Integral) and not 2 <= int(cv) <= n_units:
         raise ValueError(f"cv={cv} must be a number of folds, at least 2 and at most {unit}={n_units}.")
     if not isinstance(cv, Integral):
-        parts = _split(check_cv(cv, rows.y, classifier=is_classifier(estimator)), rows, queries)
+        parts = _given(cv, is_classifier(estimator), rows, queries)
     elif queries is not None:
         parts = list(GroupKFold(cv).split(np.zeros(n_rows), groups=queries))
     else:
@@ -125,18 +125,16 @@ def smallest_group(estimator: Any, rows: Rows, parts: Sequence[tuple[np.ndarray,
     return int(min(smallest))
 
 
-def _split(splitter: Any, rows: Rows, queries: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the splits of a splitter of scikit-learn as numbers of rows; ``queries`` are its groups."""
+def _given(cv: Any, classifier: bool, rows: Rows, queries: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the folds of a splitter of scikit-learn, or of an iterable; ``queries`` are its groups."""
     try:
-        parts = list(splitter.split(*indexable(rows.X, rows.y), groups=queries))
+        return given_folds(cv, *indexable(rows.X, rows.y), classifier=classifier, groups=queries)
     except ValueError as error:
         if queries is None and "groups" in str(error):
             raise ValueError(
-                f"cv={splitter!r} needs groups of its own. Give its folds: cv=list(splitter.split(X, y, groups))."
+                f"cv={cv!r} needs groups of its own. Give its folds: cv=list(splitter.split(X, y, groups))."
             ) from error
         raise
-    every = np.arange(_num_samples(rows.y))
-    return [(every[train], every[test]) for train, test in parts]
 
 
 def _stratified(n_splits: int, codes: np.ndarray, y: Any) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.base import is_classifier
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
@@ -26,7 +25,7 @@ from fairconstrained.estimators.grouping import as_labels, encode_groups
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.metrics.group_rates import RULE_NAMES, rate_named
 from fairconstrained.metrics.rules import RULES
-from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, check_scored_once
+from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, check_scored_once, given_folds
 from fairconstrained.objectives import F1, ClassWeights, DecisionUtility, Objective, ZeroOne
 from fairconstrained.postprocessing._base import Postprocessor
 from fairconstrained.postprocessing._choice import ROUNDING
@@ -250,7 +249,7 @@ class GroupThresholdClassifier(Postprocessor):
     def _folds(self, X: Any, y: np.ndarray, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Numbers of the rows to fit on and to score."""
         if not isinstance(self.cv, int):
-            return list(check_cv(self.cv, y, classifier=is_classifier(self.estimator)).split(X, y))
+            return given_folds(self.cv, X, y, classifier=is_classifier(self.estimator))
         classes = np.unique(y, return_inverse=True)[1]
         return cell_folds(self.cv, cells_of(classes, codes), seed_of(self.random_state))
 

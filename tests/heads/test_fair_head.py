@@ -457,6 +457,7 @@ class NoScores(LogisticRegression):
 
 
 ERRORS = {
+    "no folds": ({"cv": []}, ValueError, r"cv=\[\] has no folds"),
     "no scores": ({"estimator": NoScores()}, TypeError, "NoScores has neither decision_function nor predict_proba"),
     "not fitted": ({"cv": "prefit"}, sklearn.exceptions.NotFittedError, "GaussianNB instance is not fitted yet"),
     "overlap": ({"cv": ShuffleSplit(3, random_state=0)}, ValueError, "every row must be in exactly one"),

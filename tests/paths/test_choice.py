@@ -10,7 +10,7 @@ import sklearn
 from packaging.version import Version
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -249,6 +249,15 @@ def test_strata_are_divided_into_folds(classes):
     assert model.constraint_values(classes.X, classes.y, **columns) == pytest.approx(model.constraint_values_)
     with pytest.raises(ValueError, match="no constraint compares groups within them"):
         model.set_params(constraint="demographic_parity").fit(classes.X, classes.y, **columns)
+
+
+def test_a_generator_of_folds_is_used_up_by_the_first_fit(classes):
+    model = FairnessPathCV(RateParityClassifier(new_row_folds=None), bound=1.0, kappas=[None])
+    model.set_params(cv=KFold(2).split(classes.X)).fit(classes.X, classes.y, sensitive_features=classes.groups)
+    path = model.path_
+    with pytest.raises(ValueError, match=r"has no folds.*cv=list\(splitter.split\(X, y\)\)"):
+        model.fit(classes.X, classes.y, sensitive_features=classes.groups)
+    assert model.path_ is path
 
 
 def test_auc(classes):
