@@ -144,8 +144,8 @@ def fairness_path(
         If the estimator is not one of the package.
     ValueError
         For invalid arguments or data, for an estimator without a bound or with a floor (give ``param`` and ``kappas``)
-        or whose kappa bounds a surrogate (give ``kappas``), and for what `fit` raises; the message then names the value
-        and the fold.
+        or whose kappa bounds a surrogate (give ``kappas``), where the gap of the unconstrained model does not exist
+        (give ``kappas``), and for what `fit` raises; the message then names the value and the fold.
 
     Warns
     -----
@@ -267,6 +267,11 @@ def _checked(kappas: Any, param: str | None) -> list[float]:
 def _grid(plan: Plan, rows: Rows, heads: Sequence[Walk], n_kappas: int, n_smallest: int) -> list[float]:
     """Bounds from none to the least that all fits accept; only the first of these where no other is of use."""
     gap = heads[0].records[0]["gap"]
+    if np.isnan(gap):
+        raise ValueError(
+            "kappas must be given: the gap of the unconstrained model, from which bounds would decrease, does not "
+            "exist, as a group has no rows to measure it by, or no group has a rate above 0."
+        )
     if plan.last._bounds_levels():
         least = walk(plan, rows, [0.0], heads[0].last).records[0]["gap"]
         least += _ABOVE_LEAST * (gap - least)

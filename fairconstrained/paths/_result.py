@@ -133,7 +133,7 @@ class FairnessPath(PlainState):
         ------
         ValueError
             If the bound is negative, there is no such measure of performance or it is NaN for all models, if all gaps
-            are NaN because only floors are bounded, or if ``one_standard_error`` is asked for without two folds or
+            are NaN, as where only floors are bounded, or if ``one_standard_error`` is asked for without two folds or
             more.
 
         Warns
@@ -163,12 +163,12 @@ class FairnessPath(PlainState):
         rule = BestFeasible(_GAP, bound, performance)
         if np.isnan(gaps).all():
             raise ValueError(
-                "rates are bounded from below only, so that there is no gap to choose by; choose one of the models by "
-                "the columns of the table."
+                "rates are bounded from below only, or the gaps do not exist, so that there is no gap to choose by; "
+                "choose one of the models by the columns of the table."
             )
         if np.isnan(scores).all():
             raise ValueError(f"{prefix or 'train_'}{performance} is NaN for every model, so that none can be chosen.")
-        least = float(np.min(gaps[~np.isnan(scores)]))
+        least = float(np.nanmin(gaps[~np.isnan(scores)]))
         if least > bound + ROUNDING:
             # The rule's own warning speaks of held-out gaps in any case, so it is given a bound that can be kept.
             where = "mean held-out" if self.n_splits else "training"

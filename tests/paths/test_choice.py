@@ -112,6 +112,15 @@ def test_models_without_a_score_are_not_chosen():
         table(**{**HELD_OUT, "mean_test_accuracy": [np.nan] * 5}).best(0.2)
 
 
+def test_models_without_a_gap_are_not_chosen():
+    path = table(**{**HELD_OUT, "mean_test_gap": [np.nan, 0.42, 0.19, 0.12, 0.15]})
+    assert path.best(0.3) == "c"
+    with pytest.warns(FairnessWarning, match=r"No model of the path has a mean held-out gap of at most 0.01.*0.12,"):
+        assert path.best(0.01) == "d"
+    with pytest.raises(ValueError, match="the gaps do not exist, so that there is no gap to choose by"):
+        table(**{**HELD_OUT, "mean_test_gap": [np.nan] * 5}).best(0.2)
+
+
 def test_what_is_no_rule():
     with pytest.raises(ValueError, match="bound must be a gap of at least 0"):
         table().best(-0.1)

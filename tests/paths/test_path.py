@@ -29,6 +29,7 @@ from fairconstrained import (
     fairness_path,
 )
 from fairconstrained.constraints import DemographicParity, EqualOpportunity
+from fairconstrained.datasets import make_biased_classification
 
 
 def path_of(estimator, sample, **options):
@@ -182,6 +183,13 @@ def test_where_kappa_bounds_a_surrogate_it_has_to_be_given(classes):
     path = path_of(estimator, classes, kappas=[0.3, 1.0])
     assert path.kappas.tolist() == [1.0, 0.3]
     assert path.table["gap"].is_monotonic_decreasing
+
+
+def test_where_the_unconstrained_gap_does_not_exist_kappas_have_to_be_given():
+    X, y, groups = make_biased_classification(800, random_state=1)
+    top = rates(constraint="equalized_odds", interval=(0, 0.05), ranks="group", new_row_folds=None)
+    with pytest.raises(ValueError, match=r"kappas must be given: the gap .*does not exist"):
+        fairness_path(top, X, y, sensitive_features=groups)
 
 
 @pytest.mark.slow
