@@ -84,6 +84,11 @@ class BoundGroupRanks(BoundThresholdParity):
         undefined = " A gap counts as 1 where a group has no rows of a label at the ranks of the interval."
         return super().complaint(value) + (undefined if value >= 1 else "")
 
+    @property
+    @override
+    def why_undefined(self) -> str:
+        return "a group has no rows of a label at ranks in the interval: widen interval, or set ranks='group_and_label'"
+
     @cached_property
     def _is_positive(self) -> np.ndarray:
         return self.data.y.numpy() > 0

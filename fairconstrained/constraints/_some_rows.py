@@ -110,6 +110,7 @@ class _SomeRows(BoundConstraint):
     sees_cells_only = _handed_on("sees_cells_only")
     is_fitted_loss = _handed_on("is_fitted_loss")
     complaint = _handed_on("complaint")
+    why_undefined = _handed_on("why_undefined")
     complaint_about_decisions = _handed_on("complaint_about_decisions")
 
     exact = _of_own("exact")

@@ -366,6 +366,14 @@ class BoundConstraint(Exact):
         price = sum(own) / self.penalty_factor
         return -price if self.bounds_from_below else price
 
+    @property
+    def why_undefined(self) -> str:
+        """The reason for which the metric does not exist at some scores, and what to do about it."""
+        return (
+            "a group has no row to take its rate among, or no group has a rate above 0: weigh the classes, as "
+            "class_weight='balanced' does, or choose another threshold"
+        )
+
     def complaint_about_decisions(self, value: float) -> str:
         """Return the warning for a ``value`` of the decisions that is larger than the bound on the probabilities."""
         return (

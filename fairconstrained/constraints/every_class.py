@@ -201,6 +201,7 @@ class BoundEveryClass(BoundConstraint, FullBatch):
     bounds_from_below = _common("bounds_from_below")
     sees_cells_only = _common("sees_cells_only")
     is_fitted_loss = _common("is_fitted_loss")
+    why_undefined = _common("why_undefined")
 
     with_restoring_slopes = _changed("with_restoring_slopes")
     with_logistic_slopes = _changed("with_logistic_slopes")

@@ -15,7 +15,6 @@ from tqdm import tqdm
 from typing_extensions import override
 
 from fairconstrained.checks.inputs import warn_of_another_order
-from fairconstrained.checks.messages import shortened
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.data import FairData
 from fairconstrained.estimators._accuracy import hints
@@ -54,11 +53,8 @@ _RESCUED = (
 )
 #: Message where this is the same score for all rows.
 _CONSTANT = "no iterate kept the bound, and the best constant that does was taken: all rows have the same score."
-#: Addition to these where nobody was accepted until then, so that a ratio or a predictive value did not exist.
-_UNDEFINED = (
-    " Of the other models {} does not exist, as nobody is accepted: weigh the classes, as class_weight='balanced' "
-    "does, or choose another threshold."
-)
+#: Addition to these for a metric that did not exist until then, such as a ratio where nobody was accepted.
+_UNDEFINED = " Of the other models {0.name} does not exist, as {0.why_undefined}."
 
 #: Shares of ``kappa`` by which bounds are stricter that a run may keep where it has missed its own.
 _STRICTER = (0.5, 0.75)
@@ -292,8 +288,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             state = best_rescaled(problem, [polished(problem, state, result.candidates)])
             message = _RESCUED if np.ptp(problem.scores(state)) else _CONSTANT
             before = problem.measured(problem.scores(result.model_state)).values
-            if undefined := [name for name, value in before.items() if np.isnan(value)]:
-                message += _UNDEFINED.format(shortened(undefined))
+            message += "".join(_UNDEFINED.format(c) for c in problem.constraints if np.isnan(before[c.name]))
             return replace(result, model_state=state, message=f"{message} {self._remedy}", multipliers=None)
         return replace(result, model_state=state)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairconstrained import PartialParityClassifier, PartialParityRegressor
+from fairconstrained import ConvergenceWarning, PartialParityClassifier, PartialParityRegressor
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import (
     granularity,
@@ -226,6 +226,14 @@ def test_ranks_in_the_whole_group(parity, interval):
     assert plain != pytest.approx(value, abs=1e-3)
     default = PartialParityClassifier(None, constraint=parity, interval=interval).fit(X, y, sensitive_features=groups)
     assert default.constraint_values_[parity] != pytest.approx(free.constraint_values_[parity], abs=1e-3)
+
+
+def test_a_label_that_is_not_at_the_ranks_of_a_group_is_said():
+    X, y, groups = make_biased_classification(800, random_state=1)
+    top = {"constraint": "equalized_odds", "interval": (0, 0.05), "ranks": "group", "new_row_folds": None}
+    with pytest.warns(ConvergenceWarning, match="equalized_odds does not exist, as a group has no rows of a label at"):
+        model = PartialParityClassifier(0.3, **top).fit(X, y, sensitive_features=groups)
+    assert 0 < model.predict(X).mean() < 1
 
 
 def test_solvers_that_split_or_sample_do_not_take_ranks_in_the_whole_group():
