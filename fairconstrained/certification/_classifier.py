@@ -59,7 +59,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
     metric : str or callable
         The gap, as in `certify`.
     metric_params : dict, default=None
-        Further arguments of the metric.
+        Further arguments of the metric; strata are an argument of `fit`.
     delta : float, default=0.05
         Probability, in (0, 1), that the model is certified although its gap exceeds ``kappa``; over the draw of the
         rows.
@@ -150,7 +150,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
     True
     """
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "strata": True}
 
     estimator: Any = parameter(allowed=[HasMethods("fit")], kw_only=False)
     kappa: float = parameter(allowed=[Interval(Real, 0, None, closed="left")])
@@ -168,7 +168,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
     random_state: Any = parameter(None, ["random_state"])
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, strata: Any = None
+    ) -> Self:
         """Set rows aside, choose the inner bound, fit, and test.
 
         Parameters
@@ -182,6 +184,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
             certified, and a `FairnessWarning` says so.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for the fit; the certificate counts every row once.
+        strata : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The stratum of every row, for an estimator and a metric that compare groups within strata
+            ("conditional_parity").
 
         Returns
         -------
@@ -202,12 +207,12 @@ class CertifiedFairClassifier(DelegatesToFitted):
             If the model is not certified; with the bound that was reached and the rows that would be needed.
         """
         changed = copy.copy(self)
-        changed._fit(Part(X, column_or_1d(y, warn=True), sensitive_features, sample_weight))
+        changed._fit(Part(X, column_or_1d(y, warn=True), sensitive_features, sample_weight, strata))
         self.__dict__ = changed.__dict__
         return self
 
     def _fit(self, rows: Part) -> None:
-        for column in (rows.X, rows.groups, rows.weights):
+        for column in (rows.X, rows.groups, rows.weights, rows.strata):
             if column is not None:
                 check_consistent_length(column, rows.y)
         rng = check_random_state(self.random_state)
@@ -225,6 +230,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
             random_state=rng.randint(2**31),
             classes=np.unique(rows.y).tolist() if pos_label is None else None,
         )
+        judge.check_strata(rows)
         self.certificate_: Certificate | None = None
         self.kappa_: float | None = None
         self.plan_: pd.DataFrame | None = None
@@ -261,7 +267,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
             self.kappa_ = kappa
             (self.estimator_,) = ladder.fit(rows, [] if kappa is None else [kappa])
             check_rows(self.estimator_, calibration.X, calibration.y, calibration.groups, judge.metric)
-            evidence = judge.evidence(judge.answers(self.estimator_, calibration), calibration.groups)
+            evidence = judge.evidence(judge.answers(self.estimator_, calibration), calibration)
             metric = info_of(judge.metric)
             certificate = certificate_of(evidence, metric, judge.params, delta, float(self.kappa), _SET_ASIDE)
             self.certificate_ = certificate

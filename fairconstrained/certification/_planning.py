@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from fairconstrained.certification.seen_rows import bound_params
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.metrics import equal_opportunity_gap
+from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection.cell_folds import cell_folds, given_folds
 from fairconstrained.model_selection.pipelines import last_step, steps_of, with_steps
 from fairconstrained.paths import fairness_path
@@ -41,32 +43,34 @@ _FEW = 4
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows with their groups and weights.
+    """Rows with their groups, weights and strata.
 
     Attributes
     ----------
     X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
     groups : object
-        Groups of the rows; None where there are none, as for ``weights``.
+        Groups of the rows; None where there are none, as for ``weights`` and ``strata``.
     weights : object
+    strata : object
     """
 
     X: Any
     y: np.ndarray
     groups: Any = None
     weights: Any = None
+    strata: Any = None
 
     def take(self, rows: np.ndarray) -> Part:
         """Return some of the rows."""
-        columns: tuple[Any, ...] = (self.X, self.y, self.groups, self.weights)
+        columns: tuple[Any, ...] = (self.X, self.y, self.groups, self.weights, self.strata)
         taken: Any = (None if column is None else _safe_indexing(column, rows) for column in columns)
         return Part(*taken)
 
     @property
     def metadata(self) -> dict[str, Any]:
         """Return the arguments of `fit` besides ``X`` and ``y``."""
-        given = {"sensitive_features": self.groups, "sample_weight": self.weights}
+        given = {"sensitive_features": self.groups, "sample_weight": self.weights, "strata": self.strata}
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -121,8 +125,8 @@ class Ladder:
         if self._of_package:
             last = last_step(self.estimator)
             taken = {name: column for name, column in part.metadata.items() if has_fit_parameter(last, name)}
-            metadata = {"sensitive_features": None, **taken}
-            return fairness_path(self.estimator, part.X, part.y, kappas=kappas, **metadata).models
+            columns = {name: taken.pop(name, None) for name in ("sensitive_features", "sample_weight")}
+            return fairness_path(self.estimator, part.X, part.y, kappas=kappas, fit_params=taken, **columns).models
         settings: list[dict[str, Any]] = [{self._kappa: kappa} for kappa in kappas] if self.has_bound else [{}]
         return [fitted(clone(self.estimator).set_params(**setting), part) for setting in settings]
 
@@ -179,25 +183,40 @@ class Judge:
         """Return labels, and the response of a model to the rows."""
         return answers_of(model, part.X, part.y, part.groups, self.metric, self.pos_label)
 
-    def evidence(self, answers: tuple[np.ndarray, np.ndarray], groups: Any) -> Evidence:
-        """Return the evidence of the answers."""
-        return evidence_of(self._sample(answers, groups), self.method)
+    def evidence(self, answers: tuple[np.ndarray, np.ndarray], part: Part) -> Evidence:
+        """Return the evidence of the answers, which are those to the rows of ``part``."""
+        return evidence_of(self._sample(answers, part), self.method)
 
-    def deviation(self, answers: tuple[np.ndarray, np.ndarray], groups: Any) -> float:
+    def deviation(self, answers: tuple[np.ndarray, np.ndarray], part: Part) -> float:
         """Standard deviation of the gap, by the bootstrap."""
-        sample, rng = self._sample(answers, groups), np.random.default_rng(self.random_state)
-        strata, _ = strata_of(self.metric, sample.params, groups, *answers)
-        statistic = statistic_of(sample.gap_of, *answers, groups, params=sample.params)
+        sample, rng = self._sample(answers, part), np.random.default_rng(self.random_state)
+        strata, _ = strata_of(self.metric, sample.params, part.groups, *answers)
+        statistic = statistic_of(sample.gap_of, *answers, part.groups, params=sample.params)
         return float(resampled(statistic, strata, _RESAMPLES, rng).std())
 
     def strata(self, part: Part) -> np.ndarray:
         """The stratum of every row: the numbers of rows that the bound takes as given."""
         return strata_of(self.metric, dict(self.params), part.groups, part.y)[0]
 
-    def _sample(self, answers: tuple[np.ndarray, np.ndarray], groups: Any) -> Sample:
+    def check_strata(self, part: Part) -> None:
+        """Raise ValueError for strata that could not be divided with the rows, and where the metric lacks its own."""
+        own = inspect.signature(self.metric).parameters.get("strata")
+        if "strata" in self.params:
+            raise ValueError(
+                "metric_params must not hold strata, which are divided with the rows: pass fit(strata=...)."
+            )
+        if own is not None and own.default is own.empty and part.strata is None:
+            raise ValueError(
+                f"{info_of(self.metric).name} compares groups within strata; pass the stratum of every row to "
+                "fit(strata=...)."
+            )
+
+    def _sample(self, answers: tuple[np.ndarray, np.ndarray], part: Part) -> Sample:
         labels, said = answers
         params, bootstrap = dict(self.params), (self.n_resamples, self.random_state)
-        return Sample(self.metric, labels, said, groups, params, self.loss_bound, *bootstrap, self.classes)
+        if part.strata is not None and "strata" in inspect.signature(self.metric).parameters:
+            params["strata"] = part.strata
+        return Sample(self.metric, labels, said, part.groups, params, self.loss_bound, *bootstrap, self.classes)
 
 
 def calibration_rows(strata: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
@@ -286,8 +305,8 @@ class Planner:
     def _predicted(self, kappa: float, by_fold: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
         """Return the row of an inner bound from the answers of the models of the folds."""
         labels, said = (np.concatenate(column) for column in zip(*by_fold, strict=True))
-        evidence, scale = self.judge.evidence((labels, said), self._groups), self.n_calibration / len(self.part.y)
-        deviation = self.judge.deviation((labels, said), self._groups)
+        evidence, scale = self.judge.evidence((labels, said), self._held_out), self.n_calibration / len(self.part.y)
+        deviation = self.judge.deviation((labels, said), self._held_out)
         bound = evidence.upper(self.delta, scale * len(self.part.y) / labels.size)
         planned = bound + norm.ppf(self.power) * deviation * np.sqrt(1 / scale + 2)
         return {"kappa": kappa, "gap": evidence.gap, "std": deviation, "bound": bound, "planned": planned}
@@ -302,9 +321,9 @@ class Planner:
         return _folds(self.cv, self.part)
 
     @cached_property
-    def _groups(self) -> Any:
-        """Groups of all held-out rows."""
-        return self.part.take(np.concatenate([test for _, test in self._rows])).groups
+    def _held_out(self) -> Part:
+        """All held-out rows, fold by fold."""
+        return self.part.take(np.concatenate([test for _, test in self._rows]))
 
 
 def _folds(cv: Any, part: Part) -> list[tuple[np.ndarray, np.ndarray]]:

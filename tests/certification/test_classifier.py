@@ -357,6 +357,23 @@ def test_bad_parameters_leave_the_model_as_it_was(options, message):
     assert vars(model) == before | options
 
 
+def test_strata_are_divided_with_the_rows():
+    X, y, groups = make_biased_classification(1000, random_state=0)
+    strata = np.where(np.arange(1000) % 2, "day", "night")
+    inner = make_pipeline(StandardScaler(), RateParityClassifier(constraint="conditional_parity", new_row_folds=None))
+    model = CertifiedFairClassifier(inner, kappa=0.6, kappas=[0.2, 0.1], metric="conditional_parity", cv=2)
+    model.set_params(random_state=0).fit(X, y, sensitive_features=groups, strata=strata)
+    assert model.plan_ is not None
+    held = model.calibration_rows_
+    answers = {"sensitive_features": groups[held], "metric": "conditional_parity"}
+    alone = certify(model.estimator_, X[held], y[held], metric_params={"strata": strata[held]}, **answers)
+    assert model.certificate_.upper_bound == alone.upper_bound
+    with pytest.raises(ValueError, match=r"compares groups within strata; pass the stratum of every row to fit"):
+        model.fit(X, y, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"metric_params must not hold strata.*pass fit\(strata=...\)"):
+        model.set_params(metric_params={"strata": strata}).fit(X, y, sensitive_features=groups)
+
+
 def test_cells_without_calibration_rows():
     X, y, groups = dialled(400)
     y = np.where(groups == "b", 0, y)
