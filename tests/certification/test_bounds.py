@@ -78,6 +78,16 @@ def test_binomial_ends_are_those_of_scipy(hits, count):
     np.testing.assert_allclose(binomial_ends(np.array(hits), np.array(count), 0.05), (exact.low, exact.high))
 
 
+@pytest.mark.parametrize("delta", [1e-100, 1e-200, 1e-300])
+def test_binomial_ends_exist_for_any_confidence(delta):
+    hits, count = np.arange(41), np.full(41, 40)
+    lower, upper = binomial_ends(hits, count, delta)
+    assert (lower >= 0).all()
+    assert (lower <= hits / count).all()
+    assert (upper >= hits / count).all()
+    assert (upper <= 1).all()
+
+
 def test_no_rows_say_nothing():
     assert binomial_ends(np.array(0), np.array(0), 0.05) == (0.0, 1.0)
 
