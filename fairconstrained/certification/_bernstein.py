@@ -96,9 +96,10 @@ def _means(sample: Sample) -> Evidence:
         return BoundedMeans.evidence(sample, found, *found.limits)
     if sample.loss_bound is None:
         raise NotOffered("'bernstein' needs loss_bound, numbers between which all losses lie.")
-    low, high = sample.loss_bound
-    least, most = float(found.values.min()), float(found.values.max())
-    if least < low or most > high:
+    low, high = sample.of_small(*sample.loss_bound)
+    ends = float(found.values.min()), float(found.values.max())
+    if ends[0] < low or ends[1] > high:
+        (low, high), (least, most) = sample.loss_bound, sample.of_small(*ends)
         raise ValueError(
             f"loss_bound=({low:g}, {high:g}) does not hold: losses of these rows lie between {least:g} and {most:g}. "
             "It has to hold for all rows of the population; a bounded loss or clipped scores have such a bound."

@@ -138,7 +138,7 @@ class Certificate(PlainState):
         if self.by_class is None:
             return []
         worst = int(self.by_class["upper_bound"].argmax())
-        label, gap = self.by_class.index[worst], self.by_class["gap"].iloc[worst]
+        label, gap = self.by_class.index.tolist()[worst], self.by_class["gap"].iloc[worst]
         return [
             f"Every one of {len(self.by_class)} classes against all others; the bound is largest for {label!r}, whose "
             f"gap is {gap:.4g}."

@@ -100,7 +100,11 @@ class Sample:
     def gap_of(self, y_true: Any, response: Any, **rows: Any) -> float:
         """Return the gap that is to be small, on any rows; ``rows`` are arguments with an entry for each of them."""
         value = float(self.metric(y_true, response, **{**self.params, **rows}))
-        return 1 - value if info_of(self.metric).is_better_large(self.params) else value
+        return self.of_small(value, value)[0]
+
+    def of_small(self, low: float, high: float) -> tuple[float, float]:
+        """Return the ends of an interval as those of the number that is to be small, and the other way round."""
+        return (1 - high, 1 - low) if info_of(self.metric).is_better_large(self.params) else (low, high)
 
     def comparison(self) -> Comparison:
         """Return the cells of rows whose rates or means the metric compares; it may raise `NotOffered`."""

@@ -16,6 +16,7 @@ from fairconstrained.metrics.contrasts import Contrast, LargestCell, OverallGaps
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.rules import Reference
 from fairconstrained.metrics.validation import (
+    NAN_INSTEAD,
     GroupedRows,
     OnEmpty,
     check_groups,
@@ -211,13 +212,13 @@ class RatesMeasured(NamedTuple):
             shown = ", ".join(empty[:10]) + (f" and {len(empty) - 10} more" if len(empty) > 10 else "")
             raise ValueError(
                 f"the {rate.replace('_', ' ')} rate does not exist for these groups, as there are no rows to take it "
-                f"among: {shown}. Merge small groups or strata, use more data, or pass on_empty='nan'."
+                f"among: {shown}. Merge small groups or strata, or use more data. {NAN_INSTEAD}"
             )
         zeros = [name for name, means in zip(blocks, self.means, strict=True) if name and not means.any()]
         among = f" ({zeros[0]})" if zeros else ""
         raise ValueError(
             f"the ratio of {rate.replace('_', ' ')} rates{among} does not exist, as no group has a rate above 0. "
-            "Compare differences (rule='difference'), or pass on_empty='nan'."
+            f"Compare differences (rule='difference'). {NAN_INSTEAD}"
         )
 
     def table(self, rows: ScoredRows, rate: str) -> pd.DataFrame:

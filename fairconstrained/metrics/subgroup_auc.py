@@ -16,6 +16,7 @@ from fairconstrained.metrics.comparisons import AUCDifferences
 from fairconstrained.metrics.rates import Aggregate
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.validation import (
+    NAN_INSTEAD,
     GroupedRows,
     OnEmpty,
     check_groups,
@@ -307,8 +308,7 @@ def subset_auc_gap(
         empty = " and ".join(name for name, count in zip(_SUBSETS, counts, strict=True) if not count)
         listed = ", ".join(f"{name} {count}" for name, count in zip(_SUBSETS, counts, strict=True))
         raise ValueError(
-            f"subset {empty} has no rows (of positive weight). Use more data, or pass on_empty='nan'. "
-            f"Rows per subset: {listed}."
+            f"subset {empty} has no rows (of positive weight). Use more data. {NAN_INSTEAD} Rows per subset: {listed}."
         )
     cells, n_cells, difference = mask_cells(masks)
     aucs = difference_aucs(scores, cells, rows.weights, n_cells, [difference])

@@ -16,6 +16,7 @@ from fairconstrained.checks.messages import is_number, shortened_table
 from fairconstrained.groups import Groups, Unions
 
 __all__ = [
+    "NAN_INSTEAD",
     "BinaryLabels",
     "GroupedRows",
     "OnEmpty",
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 OnEmpty = Literal["raise", "nan"]
+#: End of messages about empty cells, which scorers and certificates show as well, where NaN would be no answer.
+NAN_INSTEAD = "Called by itself with on_empty='nan', the metric is NaN here."
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,8 +259,8 @@ def check_cells(
     counts = np.stack([rows.groups.sums(there & (condition == value)) for value in (False, True)], axis=1).astype(int)
     table = pd.DataFrame(counts, index=rows.index, columns=list(names))
     raise ValueError(
-        "a cell that the metric compares has no rows (of positive weight). Merge small groups, use more "
-        f"data, or pass on_empty='nan'. Rows per cell:\n{shortened_table(table)}"
+        "a cell that the metric compares has no rows (of positive weight). Merge small groups, or use more data. "
+        f"{NAN_INSTEAD} Rows per cell:\n{shortened_table(table)}"
     )
 
 

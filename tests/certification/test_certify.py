@@ -491,6 +491,18 @@ class TestFloors:
         assert found.sample_size(least + 0.01) is None
         assert found.sample_size(least - 0.01) > found.sample_size(least - 0.02)
 
+    def test_loss_bound_of_a_floor_is_that_of_the_losses(self, logistic, parts):
+        X, y, groups = parts[1]
+        margins = logistic.decision_function(X) * np.where(y == logistic.classes_[1], 1, -1)
+        losses = np.logaddexp(0, -margins)
+        options = {"metric": "group_rates", "metric_params": {"rate": "log_loss", "rule": "floor"}}
+        found = certificate(logistic, parts, **options, loss_bound=(-1, losses.max()))
+        assert found.gap == pytest.approx(1 - min(losses[groups == g].mean() for g in np.unique(groups)))
+        assert found.gap < found.upper_bound < 2
+        between = rf"lie between {losses.min():g} and {losses.max():g}\."
+        with pytest.raises(ValueError, match=rf"loss_bound=\(0, 0.5\) does not hold: losses of these rows {between}"):
+            certificate(logistic, parts, **options, loss_bound=0.5)
+
     def test_kappa_of_the_model_is_that_of_its_floor(self, parts):
         (X, y, groups), _ = parts
         floor = GroupRates(**self.FLOOR, kappa=0.5)
