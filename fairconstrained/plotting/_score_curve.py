@@ -17,9 +17,11 @@ from fairconstrained.plotting.style import (
     GREY,
     LEGEND_ROW,
     add_legend,
+    letters_in,
     line_style,
     plot_shares,
     prepare_axes,
+    wrapped,
 )
 
 if TYPE_CHECKING:
@@ -209,8 +211,9 @@ class ScoreCurveDisplay(ScoresDisplay):
         """The diagonal, the axes and their labels, once for all displays in the axes."""
         plot_shares(ax, "equal shares", limits=(0, 1))
         other = f"group {group_name(self.others[0])}" if len(self.others) == 1 else "the other group"
-        ax.set_xlabel(f"share of group {group_name(self.reference)} above the threshold")
-        ax.set_ylabel(f"share of {other} above the threshold")
+        letters = letters_in(min(ax.bbox.size) / ax.figure.dpi, "axes.labelsize")
+        ax.set_xlabel(wrapped(f"share of group {group_name(self.reference)} above the threshold", letters))
+        ax.set_ylabel(wrapped(f"share of {other} above the threshold", letters))
 
     def _plot_interval(self, ax: Axes) -> None:
         """Bands across the axes where the intervals of the two groups lie, each set of them once."""

@@ -43,6 +43,20 @@ def test_reference_is_the_largest_group_unless_said_otherwise(scores):
     assert display.ax_.get_xlabel() == "share of group b above the threshold"
 
 
+def test_long_names_are_wrapped_and_shortened(scores):
+    score, groups = scores
+    names = np.where(groups == "a", "word " * 40, "x" * 900)
+    pieces = [(i / 10, (i + 0.5) / 10) for i in range(10)]
+    display = ScoreCurveDisplay.from_predictions(score, sensitive_features=names, interval=pieces)
+    display.figure_.canvas.draw()
+    ax = display.ax_
+    assert [text.count("\n") for text in texts(ax)] == [2, 0, 2]
+    assert texts(ax)[0].endswith("…")
+    assert ax.get_xlabel().startswith("share of group word word")
+    assert ax.xaxis.label.get_window_extent().y0 >= ax.get_legend().get_window_extent().y1
+    assert ax.get_window_extent().height > 0.25 * display.figure_.bbox.height
+
+
 def test_distance_from_the_diagonal_is_the_gap(scores):
     score, groups = scores
     line = ScoreCurveDisplay.from_predictions(score, sensitive_features=groups).lines_["b"]

@@ -269,6 +269,26 @@ def test_long_names_that_begin_alike_stay_apart(rows):
     assert "a very long name of a group… (1)" in html
 
 
+@pytest.mark.parametrize(
+    ("names", "interval"),
+    [
+        (["a", "b"], [(i / 10, (i + 0.5) / 10) for i in range(10)]),
+        (["Anthropologists of 25 years a", "Anthropologists of 25 years b"], None),
+    ],
+)
+def test_long_texts_leave_axes_their_room(rows, names, interval):
+    """Otherwise matplotlib gives the layout up, with a warning, which is an error here."""
+    y_true, scores, groups = rows
+    names = np.where(groups == "a", *names)
+    interval = interval or {name: [(0, 0.1 + 0.1 * number), (0.3, 0.5)] for number, name in enumerate(np.unique(names))}
+    figures = (
+        fairness_report(y_true, scores, sensitive_features=names, interval=interval, n_resamples=0)
+        .to_html()
+        .split("<figure>")[1:]
+    )
+    assert all("ranks 0%–" in figure for figure in figures)
+
+
 @pytest.mark.parametrize("constant", ["one group", "all"])
 def test_groups_of_equal_scores_get_a_histogram(rows, constant):
     y_true, scores, groups = rows
