@@ -109,6 +109,10 @@ class TellsOutcome(PromisesNewRows):
         """Names in ``constraint_values_`` of what is no gap, but has to be at least ``kappa``."""
         return set()
 
+    def _minimised(self) -> set[str]:
+        """Names in ``constraint_values_`` of what has no bound, but is made as small as it can be."""
+        return set()
+
     def _bounds_levels(self) -> bool:
         """Whether a bound is one on the levels of single groups, which no model may bring near zero."""
         return False

@@ -66,6 +66,10 @@ class MinimisesWorstLoss(TakesConstraint):
         return self._is_minimax or super()._asks_for_fairness()
 
     @override
+    def _minimised(self) -> set[str]:
+        return set(self.constraint_values_) if self._is_minimax else set()
+
+    @override
     def _problem(self, data: FairData, target: Target) -> Problem:
         """Implement `BaseFairEstimator._problem`; with "minimax" the objective is the largest mean loss."""
         if self._is_minimax and self.constraint != BOUNDED_GROUP_LOSS:

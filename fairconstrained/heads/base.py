@@ -251,6 +251,9 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
     def _bounded_from_below(self) -> set[str]:
         return self._answering._bounded_from_below()
 
+    def _minimised(self) -> set[str]:
+        return self._answering._minimised()
+
     def forget_rows(self) -> Self:
         """Forget which rows the model was fitted on; see ``forget_rows`` of an estimator.
 

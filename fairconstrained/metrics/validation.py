@@ -296,7 +296,7 @@ def _label_column(labels: npt.ArrayLike, name: str) -> np.ndarray:
         raise ValueError(f"{name} contains NaN or missing values.")
     values = column.to_numpy()
     if values.dtype.kind == "f" and not np.array_equal(values, np.floor(values)):
-        raise ValueError(f"{name} holds continuous values; pass labels, i.e. threshold the scores first.")
+        raise ValueError(f"{name} holds continuous values; pass labels, such as whether they exceed a threshold.")
     return values
 
 

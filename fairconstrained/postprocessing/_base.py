@@ -76,6 +76,10 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
         """Names in ``constraint_values_`` of what is no gap, but has to be at least ``kappa``."""
         return set()
 
+    def _minimised(self) -> set[str]:
+        """Names in ``constraint_values_`` of what has no bound, but is made as small as it can be."""
+        return set()
+
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit the estimator, then choose how its scores are changed.

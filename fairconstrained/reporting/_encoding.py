@@ -81,8 +81,10 @@ def _of_classes(
     known = None if y_score is None else checked_class_scores(y_true, y_score, classes)
     if y_score is not None and known is None:
         raise ValueError(
-            f"there are {len(classes)} labels, and y_score has no column for each of them. Pass the scores of all "
-            "classes, in sorted order, or pos_label, the class that the scores speak for."
+            f"a report is about class labels: there are {len(classes)} labels, and y_score has no column for each of "
+            "them. Pass the scores of all classes, in sorted order, or pos_label, the class that the scores speak for. "
+            "In place of numbers, such as targets of a regression, pass whether they exceed a value, such as y > 100, "
+            "and that value as threshold."
         )
     scores = None if known is None else known[0]
     if has_probabilities is None:
@@ -101,7 +103,9 @@ def _are_probabilities(scores: np.ndarray, threshold: float) -> bool:
     """Whether all scores are in [0, 1]; probabilities are not compared with 0, so that is an error."""
     if scores.min() < 0 or scores.max() > 1:
         return False
-    if np.isin(scores, (0.0, 1.0)).all() and not scores.min() == scores.max() == 0:
+    if not scores.any():  # log-odds of a constant model, unless the threshold is one of probabilities
+        return threshold != 0
+    if np.isin(scores, (0.0, 1.0)).all():
         raise ValueError(
             "y_score holds nothing but 0 and 1, so these are decisions: pass them as y_pred, and y_score=None."
         )

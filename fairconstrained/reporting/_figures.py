@@ -99,7 +99,7 @@ def _largest(rows: ReportRows) -> tuple[ShownRows, list[str]]:
 
 def _short(name: str) -> str:
     """A name that fits a legend, and that matplotlib reads neither as mathematics nor as a secret."""
-    words = " ".join(printable(name).split()) or "(empty)"
+    words = " ".join(printable(name).split())
     if len(words) > _LONGEST_NAME:
         words = words[: _LONGEST_NAME - 1].rstrip() + "…"
     words = words.replace("$", r"\$")

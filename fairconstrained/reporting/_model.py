@@ -38,7 +38,8 @@ class Bound(NamedTuple):
     ----------
     name : str
     kappa : float or None
-        Largest value of the metric that was allowed; None where nothing was bounded, NaN where that is not known.
+        Largest value of the metric that was allowed, of a floor the least one; None where nothing was bounded, NaN
+        where that is not known.
     trained : float
         The metric on the rows that the bound is about.
     here : float
@@ -52,6 +53,10 @@ class Bound(NamedTuple):
         Estimate of the metric on new rows by the fit, and its standard error; NaN where there is none.
     rows : str
         The rows of ``trained`` in words: of boosted trees they may be those that no tree was fitted to.
+    is_floor : bool
+        Whether ``kappa`` is the least value that was allowed.
+    is_minimised : bool
+        Whether the fit made the value as small as it could, in place of a bound.
     """
 
     name: str
@@ -63,6 +68,8 @@ class Bound(NamedTuple):
     new_rows: float = np.nan
     error: float = np.nan
     rows: str = "training rows"
+    is_floor: bool = False
+    is_minimised: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -152,6 +159,7 @@ def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list
         with contextlib.suppress(ValueError):
             here = core.constraint_values(X, y, **metadata)
     kappas: dict[str, float | None] = core.named_kappas() if trained else {}
+    floors, minimised = (core._bounded_from_below(), core._minimised()) if trained else (set(), set())
     objective = float(getattr(core, "objective_", np.nan))
     estimates: dict[str, tuple[float, float, str]] = getattr(core, "new_row_gaps_", {})
     rows = getattr(core, "_bounded_rows", "training rows")
@@ -159,8 +167,8 @@ def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list
     for name, value in trained.items():
         new_rows, error, _ = estimates.get(name, (np.nan, np.nan, ""))
         price = float(prices.get(name, np.nan))
-        here_too = float(here.get(name, np.nan))
-        bounds.append(Bound(name, kappas[name], float(value), here_too, price, objective, new_rows, error, rows))
+        numbers = float(value), float(here.get(name, np.nan)), price, objective, new_rows, error
+        bounds.append(Bound(name, kappas[name], *numbers, rows, name in floors, name in minimised))
     return bounds
 
 

@@ -35,6 +35,11 @@ def isolated(name: Any) -> str:
     return f"{_ISOLATE}{words}{_END}" if turns else words
 
 
+def _seen(name: str) -> str:
+    """A name that leaves no hole in a sentence."""
+    return name if name.strip() else "(empty)"
+
+
 class GroupNames:
     """Names of groups that stand without the table's headings, such as "age 25-60 & married".
 
@@ -56,9 +61,9 @@ class GroupNames:
         self._ambiguous = {value for value, count in counts.items() if count > 1}
 
     def plain(self, label: Hashable) -> str:
-        """Return the name as it is, for a figure."""
+        """Return the name as it is, for a figure; "(empty)" for one without letters."""
         if not isinstance(label, tuple) or len(self._columns) != len(label):
-            return group_name(label)
+            return _seen(group_name(label))
         return group_name(tuple(map(self._value, self._columns, label)))
 
     def words(self, label: Hashable) -> str:
@@ -66,6 +71,6 @@ class GroupNames:
         return isolated(self.plain(label))
 
     def _value(self, column: Any, value: Any) -> str:
-        words = str(value)
+        words = _seen(str(value))
         tells = _WORD.fullmatch(words) and words.casefold() not in _VAGUE and words not in self._ambiguous
         return words if tells else f"{column} {words}"

@@ -152,10 +152,8 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
             )
         if np.isfinite(bound.here):
             here = f"; on the rows of this report it is {bound.here:.4g}"
-        asked = f"trained with the bound kappa = {bound.kappa:g}, " if bound.is_known else ""
-        if bound.kappa is None:
-            asked = "trained without a bound, "
-        sentences.append(f"{_capital(name)}: {asked}it is {bound.trained:.4g} on the {bound.rows}{estimated}{here}.")
+        trained = f"{_asked(bound)}it is {bound.trained:.4g} on the {bound.rows}"
+        sentences.append(f"{_capital(name)}: {trained}{estimated}{here}.")
         # a penalty has no price, and no bound that could be loosened
         if abs(bound.price) > 0 or (bound.is_known and bound.price == 0):
             sentences.append(f"Price of {name}: {_price(bound)}.")
@@ -330,6 +328,17 @@ def _score_sentences(rows: ReportRows, kept: np.ndarray) -> list[tuple[str, tupl
         )
         sentences.append((words, codes))
     return sentences
+
+
+def _asked(bound: Bound) -> str:
+    """Say what training was to do about a value; empty where that is not known."""
+    if bound.is_minimised:
+        return "trained to be as small as it can be, "
+    if bound.kappa is None:
+        return "trained without a bound, "
+    if not bound.is_known:
+        return ""
+    return f"trained with the bound kappa = {bound.kappa:g}, {'the least value allowed, ' if bound.is_floor else ''}"
 
 
 def _price(bound: Bound) -> str:

@@ -268,7 +268,7 @@ WITHOUT = {"y_true": [1, 0, 0, 1, 0], "y_score": [1.0, 0.5, 0.2, 2.0, -3.0], "se
 @pytest.mark.parametrize("constraint", ["equal_opportunity", "equalized_odds"])
 def test_empty_cells(constraint, reference):
     options = {"constraint": constraint, "reference": reference}
-    with pytest.raises(ValueError, match=r"(?s)on_empty='nan', the metric is NaN here. Rows per cell.*0  1.*a +1  1.*b +1  0.*c +1  1"):
+    with pytest.raises(ValueError, match=r"(?s)on_empty='nan', the.*Rows per cell.*0  1.*a +1  1.*b +1  0.*c +1  1"):
         loss_parity_gap(**WITHOUT, **options)
     for agg in ("max", "mean"):
         assert np.isnan(loss_parity_gap(**WITHOUT, **options, agg=agg, on_empty="nan"))

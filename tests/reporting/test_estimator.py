@@ -19,13 +19,14 @@ from sklearn.svm import LinearSVC
 from fairconstrained import (
     ConvergenceWarning,
     FairnessReport,
+    GroupLossClassifier,
     MinorityRateClassifier,
     PartialParityClassifier,
     PartialParityClassifierCV,
     RateParityClassifier,
     fairness_report,
 )
-from fairconstrained.constraints import RateGap, StatisticalParity
+from fairconstrained.constraints import GroupRates, RateGap, StatisticalParity
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import statistical_parity_gap
 from fairconstrained.reporting._model import Bound
@@ -203,6 +204,20 @@ def test_one_kappa_for_each_constraint(data):
     assert model.named_kappas() == {"statistical_parity": 0.8}
 
 
+def test_floors_and_least_losses_are_no_bounds_from_above(data):
+    X, y, groups = data
+    listed = [
+        ("hits", GroupRates("true_positive", rule="floor", kappa=0.5)),
+        ("loss", GroupRates("log_loss", rule="ceiling", kappa=5.0)),
+    ]
+    model = RateParityClassifier(constraint=listed, new_row_folds=None).fit(X, y, sensitive_features=groups)
+    assert [bound.is_floor for bound in report_on(model, data).bounds] == [True, False]
+    model = GroupLossClassifier("minimax", new_row_folds=None).fit(X, y, sensitive_features=groups)
+    report = report_on(model, data)
+    (said,) = bound_sentences(report.bounds, report.status)
+    assert said.startswith("Bounded group loss: trained to be as small as it can be, it is ")
+
+
 def test_bounds_of_models_that_hold_another(data, fair):
     X, y, groups = data
     fixed = FixedThresholdClassifier(FrozenEstimator(fair), threshold=0.2).fit(X, y)
@@ -283,6 +298,8 @@ def test_words_about_bounds():
     assert len(bound_sentences([binding._replace(kappa=np.nan, price=0.0)], "optimal")) == 1
     unbounded, broken = bound_sentences([binding._replace(kappa=None, price=0.0)], "infeasible")
     assert "trained without a bound" in unbounded
+    (floor, _) = bound_sentences([binding._replace(is_floor=True)], "optimal")
+    assert "the bound kappa = 0.05, the least value allowed, it is 0.0496 on the training rows" in floor
     assert "did not keep its bounds" in broken
 
 

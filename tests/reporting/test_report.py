@@ -252,6 +252,7 @@ def test_seed_of_a_generator_is_kept():
         ({"y_score": [*SCORE[:-1], np.nan]}, "NaN"),
         ({"y_true": [0, 1, 2, 0, 1, 2, 0, 1]}, "3 labels, and y_score has no column for each"),
         ({"y_true": [0.5] * 8}, "continuous"),
+        ({"y_true": range(8)}, "is about class labels: .* pass whether they exceed a value, such as y > 100"),
         ({"y_pred": [1, 0, 2] + [0] * 5}, "3 labels, and y_score has no column for each"),
         ({"pos_label": 7}, "pos_label=7"),
         ({"sensitive_features": ["a"] * 8}, "only one: 'a'"),
@@ -278,6 +279,21 @@ def test_seed_of_a_generator_is_kept():
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         make(**arguments)
+
+
+def test_scores_of_zero_are_those_of_a_constant_model():
+    report = make(y_score=np.zeros(8))
+    assert report.settings["Scores"] == "log-odds"
+    assert not report.table["positive_rate"].any()
+    assert report.table["log_loss"].to_numpy() == pytest.approx(np.log(2))
+    assert make(y_score=np.zeros(8), threshold=0.5).settings["Scores"] == "probabilities"
+
+
+def test_a_name_without_letters_leaves_no_hole():
+    one = make(sensitive_features=[""] * 5 + ["b"] * 3)
+    assert "for (empty), " in str(one)
+    two = make(sensitive_features=pd.DataFrame({"x": ["", "u"] * 4, "z": [" "] * 5 + ["v"] * 3}))
+    assert {"x (empty) & z (empty)", "u & v"} < set(map(two.rows.names.words, two.rows.grouped.labels))
 
 
 def test_chosen_gaps_come_in_the_order_of_the_report():
