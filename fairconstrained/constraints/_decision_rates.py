@@ -64,9 +64,9 @@ class BoundDecisionRates(BoundMeanGaps):
         )
 
     @override
-    def complaint(self, value: float) -> str:
+    def complaint(self, value: float, rows: str = "training rows") -> str:
         undefined = " A rate that does not exist counts as this value, and so does a ratio of zeros."
-        return super().complaint(value) + (undefined if abs(value - self._worst) < self.tolerance else "")
+        return super().complaint(value, rows) + (undefined if abs(value - self._worst) < self.tolerance else "")
 
     @property
     def _worst(self) -> float:

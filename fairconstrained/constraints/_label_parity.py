@@ -80,9 +80,9 @@ class BoundGroupRanks(BoundThresholdParity):
         return (1.0 if np.isnan(gap) else gap) - self.kappa
 
     @override
-    def complaint(self, value: float) -> str:
+    def complaint(self, value: float, rows: str = "training rows") -> str:
         undefined = " A gap counts as 1 where a group has no rows of a label at the ranks of the interval."
-        return super().complaint(value) + (undefined if value >= 1 else "")
+        return super().complaint(value, rows) + (undefined if value >= 1 else "")
 
     @property
     @override

@@ -374,18 +374,18 @@ class BoundConstraint(Exact):
             "class_weight='balanced' does, or choose another threshold"
         )
 
-    def complaint_about_decisions(self, value: float) -> str:
+    def complaint_about_decisions(self, value: float, rows: str = "training rows") -> str:
         """Return the warning for a ``value`` of the decisions that is larger than the bound on the probabilities."""
         return (
             f"kappa={self.kappa:g} bounds {self.name} of probabilities; of the decisions it is {value:.4g} on the "
-            "training data. Set rate='indicator' to bound the decisions."
+            f"{rows}. Set rate='indicator' to bound the decisions."
         )
 
-    def complaint(self, value: float) -> str:
-        """Return the warning for a ``value`` that exceeds its kappa."""
+    def complaint(self, value: float, rows: str = "training rows") -> str:
+        """Return the warning for a ``value`` that exceeds its kappa; ``rows`` says in words where it was measured."""
         bounded = self.name if self.bounds_metric else f"the surrogate of {self.name}"
         return (
-            f"{bounded} is {value:.4g} on the training data and {self.is_beyond} kappa={self.kappa:g} by more than its "
+            f"{bounded} is {value:.4g} on the {rows} and {self.is_beyond} kappa={self.kappa:g} by more than its "
             f"granularity ({self.granularity:.2g})."
         )
 

@@ -148,10 +148,10 @@ class BoundMinorityShare(BoundCellSums):
         return self.metric_of_values(RATES["indicator"](scores, self.data.y.numpy()))
 
     @override
-    def complaint_about_decisions(self, value: float) -> str:
+    def complaint_about_decisions(self, value: float, rows: str = "training rows") -> str:
         return (
             f"min_share={1 - self.kappa:g} bounds the share of the minority {self.minority!r} in the probabilities; in "
-            f"the positive predictions it is {1 - value:.4g} on the training data. Set rate='indicator' to bound that."
+            f"the positive predictions it is {1 - value:.4g} on the {rows}. Set rate='indicator' to bound that."
         )
 
     def caveat(self, scores: np.ndarray) -> str | None:
@@ -164,8 +164,8 @@ class BoundMinorityShare(BoundCellSums):
         )
 
     @override
-    def complaint(self, value: float) -> str:
+    def complaint(self, value: float, rows: str = "training rows") -> str:
         return (
-            f"the minority {self.minority!r} has a share of {1 - value:.4g} in the positive predictions, less than "
-            f"min_share={1 - self.kappa:g} by more than the tolerance ({self.tolerance:.2g})."
+            f"the minority {self.minority!r} has a share of {1 - value:.4g} in the positive predictions on the {rows}, "
+            f"less than min_share={1 - self.kappa:g} by more than the tolerance ({self.tolerance:.2g})."
         )

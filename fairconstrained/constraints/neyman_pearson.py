@@ -128,8 +128,8 @@ class BoundClassLoss(BoundCellSums):
         return sums
 
     @override
-    def complaint(self, value: float) -> str:
-        return f"the loss of class {self.label!r} is {value:.4g} on the training data, above its bound {self.kappa:g}."
+    def complaint(self, value: float, rows: str = "training rows") -> str:
+        return f"the loss of class {self.label!r} is {value:.4g} on the {rows}, above its bound {self.kappa:g}."
 
 
 class ClassError(ClassConstraint):
@@ -241,9 +241,9 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         return replace(self, data=data, loss=self.loss.on(data))
 
     @override
-    def complaint(self, value: float) -> str:
+    def complaint(self, value: float, rows: str = "training rows") -> str:
         return (
-            f"the error rate of class {self.loss.label!r} is {value:.4g} on the training data and exceeds its bound "
+            f"the error rate of class {self.loss.label!r} is {value:.4g} on the {rows} and exceeds its bound "
             f"{self.kappa:g} by more than a sample's share ({self.tolerance:.2g})."
         )
 
@@ -302,5 +302,5 @@ class ClassErrorModel(BoundClassLoss):
         return replace(self, data=data, rate=self.rate.on(data))
 
     @override
-    def complaint(self, value: float) -> str:
-        return self.rate.complaint(value)
+    def complaint(self, value: float, rows: str = "training rows") -> str:
+        return self.rate.complaint(value, rows)

@@ -49,7 +49,7 @@ def notices(
         yield from _bounds_not_kept(estimator, problem, solver, excess)
     elif estimator.status_ == Status.MAX_ITER.value and not message:
         yield _not_settled(estimator, solver), ConvergenceWarning
-    yield from _decisions_apart(problem, scores)
+    yield from _decisions_apart(estimator, problem, scores)
     if estimator.promise == "new_rows" or problem.holds(scores):
         yield from _exceeding_on_new_rows(estimator, problem)
     if not Status(estimator.status_).is_infeasible:
@@ -105,7 +105,7 @@ def _bounds_not_kept(estimator: Any, problem: Problem, solver: str, excess: dict
                 if solver == estimator._auto_solver(problem) or not constraint.bounds_metric
                 else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
             )
-            complaint = constraint.complaint(constraint.at_excess(excess[constraint.name]))
+            complaint = constraint.complaint(constraint.at_excess(excess[constraint.name]), estimator._bounded_rows)
             yield f"{complaint} {advice}", ConvergenceWarning
 
 
@@ -122,11 +122,11 @@ def _exceeding_on_new_rows(estimator: Any, problem: Problem) -> Iterator[Notice]
             yield f"{complaint} No smaller bound in the fit kept it. Loosen kappa, or {freedom}.", ConvergenceWarning
 
 
-def _decisions_apart(problem: Problem, scores: np.ndarray) -> Iterator[Notice]:
+def _decisions_apart(estimator: Any, problem: Problem, scores: np.ndarray) -> Iterator[Notice]:
     """Return the warning for smooth rates within ``kappa`` where those of the decisions are not."""
     for constraint in problem.constraints:
         decided, sizes = constraint.of_decisions(scores), constraint.compared_cells()
         if decided is None or sizes is None:
             continue
         if decided > constraint.kappa + sizes.steps.max():
-            yield constraint.complaint_about_decisions(decided), FairnessWarning
+            yield constraint.complaint_about_decisions(decided, estimator._bounded_rows), FairnessWarning

@@ -72,7 +72,8 @@ class NewtonBoosting(Solver, is_registered=False):
     of new rows follows.
 
     The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
-    ``kappa`` plus their granularity, or the one nearest to that.
+    ``kappa`` plus their granularity, or the one nearest to that. Where there is none, trees are grown without
+    constraints, whose prefixes may keep them, such as bounds on losses that are about as small as they can be.
 
     Parameters
     ----------
@@ -121,14 +122,29 @@ class NewtonBoosting(Solver, is_registered=False):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        run = _Run(self, problem, start, random_state, Recorder(callback, self.verbose))
+        seed = int(random_state.integers(2**31 - 1))
+        run = _Run(self, problem, start, seed, Recorder(callback, self.verbose))
         try:
-            while run.goes_on and run.grow():
-                pass
-            run.measure()
+            result = run.complete()
         except StopTraining:
             run.measured_at = run.n_grown
-        return run.result()
+            return run.result()
+        return self._without_pull(problem, seed, result) if result.status.is_infeasible else result
+
+    def _without_pull(self, problem: Problem, seed: int, missed: SolverResult) -> SolverResult:
+        """Where no prefix keeps the bounds, the best one of trees along the objective alone, if that keeps them.
+
+        Bounds on losses may be of that kind: it is learning that brings them down, which the pull can hinder.
+        """
+        found = _Run(self, problem, None, seed, Recorder(None, 0), pulls=False).complete()
+        n_evaluations = missed.n_evaluations + found.n_evaluations
+        if found.status.is_infeasible:
+            return replace(missed, n_evaluations=n_evaluations)
+        assert missed.start is not None  # every run has one for the next
+        start = replace(missed.start, model_state=found.model_state)
+        # the multipliers are those of other trees, so that the price of the bounds is not known
+        unknown = replace(found, multipliers=None, start=start)
+        return replace(unknown, n_evaluations=n_evaluations, history=missed.history)
 
     def unseen_rows(self, data: FairData) -> list[np.ndarray]:
         """Numbers of the rows that each of the boosters does not see, ascending."""
@@ -209,13 +225,14 @@ class _Step(NamedTuple):
 
 @dataclass
 class _Run:
-    """One run of the solver."""
+    """One run of the solver; with ``pulls`` false, the constraints judge the prefixes and do not pull the trees."""
 
     solver: NewtonBoosting
     problem: Problem
     start: Start | None
-    rng: np.random.Generator
+    seed: int
     recorder: Recorder
+    pulls: bool = True
     n_grown: int = 0
     measured_at: int = -1
     best: _Prefix | None = None
@@ -241,9 +258,15 @@ class _Run:
         self.decisions = objective.decisions if objective.counts_errors else None
         options, has_costs = (max(self.n_planned, 1), self.n_before), self.decisions is not None
         self.pressure = Pressure(self.problem, start, *options, solver.n_folds is not None, has_costs)
-        seed = int(self.rng.integers(2**31 - 1))
-        rows = self.model.binned(data, learning_rate=solver.learning_rate, seed=seed)
+        rows = self.model.binned(data, learning_rate=solver.learning_rate, seed=self.seed)
         self.boosters = [Growth(rows, *each) for each in zip(unseen, begin, strict=True)]
+
+    def complete(self) -> SolverResult:
+        """Grow all trees that are planned, as far as there are some to grow."""
+        while self.goes_on and self.grow():
+            pass
+        self.measure()
+        return self.result()
 
     def _grown(self, n_trees: int) -> _Grown:
         return _Grown(n_trees, self.solver.n_folds)
@@ -280,7 +303,7 @@ class _Run:
         boosters, n_rows = self.boosters, self.problem.data.n_samples
         own = [self._of_own(booster.scores) for booster in boosters]
         pulls: list[Pull | None] = [None] * len(boosters)
-        if self.problem.constraints:
+        if self.pulls and self.problem.constraints:
             force = float(np.abs(own[0].slopes).sum())
             pulls = [*self.pressure.pull(self.scores, [booster.scores for booster in boosters], force)]
         before = boosters[0].scores

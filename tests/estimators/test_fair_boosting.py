@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.datasets import load_diabetes
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
@@ -641,6 +642,27 @@ def test_the_worst_error_of_a_regressor(rows):
         return largest
 
     assert worst("minimax") < 0.95 * worst(None)
+
+
+def test_a_bound_that_the_free_trees_keep_is_no_infeasible_one():
+    """With few rows, the weights that a bound gives to groups hinder learning, by which alone it is kept."""
+    X, y = load_diabetes(return_X_y=True)
+    groups = np.where(X[:, 1] > 0, "m", "f")
+
+    def fit(kappa):
+        model = FairBoostingRegressor(kappa, constraint="bounded_group_loss", n_estimators=30, cv=5, random_state=0)
+        return model.fit(X, y, sensitive_features=groups)
+
+    free = fit(None).constraint_values_["bounded_group_loss"]
+    model = fit(free + 1)
+    assert model.status_ == "completed"
+    assert model.constraint_values_["bounded_group_loss"] <= free + 1
+    assert np.isnan(model.prices_["bounded_group_loss"])
+    assert model.n_iter_ == 30
+    with pytest.warns(
+        ConvergenceWarning, match=r"bounded_group_loss is \d+ on the training rows, scored out of fold and"
+    ):
+        assert fit(0.5 * free).status_ == "infeasible"
 
 
 def test_minimax_takes_the_loss_of_the_objective(rows):

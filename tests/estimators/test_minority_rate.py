@@ -297,7 +297,7 @@ def test_the_minority_of_the_predictions_is_complained_about_by_its_share(make_d
     constraint = MinorityShare(0.3, minority="b").unchecked(make_data())
     message = constraint.complaint_about_decisions(0.75)
     assert "min_share=0.3 bounds the share of the minority 'b' in the probabilities" in message
-    assert "in the positive predictions it is 0.25 on the training data" in message
+    assert "in the positive predictions it is 0.25 on the training rows" in message
 
 
 @pytest.mark.parametrize("constraint", [MinorityShare(0.3, minority="b"), ParityPair(0.2)])

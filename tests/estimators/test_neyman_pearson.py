@@ -303,7 +303,7 @@ def test_one_class_for_all_rows_keeps_bounds_that_nothing_else_keeps():
 def test_bounds_that_cannot_be_kept():
     X = np.zeros((100, 2))
     y = np.repeat([0, 1], 50)
-    with pytest.warns(ConvergenceWarning, match=re.escape("the error rate of class 1 is 1 on the training data")):
+    with pytest.warns(ConvergenceWarning, match=re.escape("the error rate of class 1 is 1 on the training rows")):
         model = NeymanPearsonClassifier({0: 0.0, 1: 0.0}, constraint="error").fit(X, y)
     assert model.status_ == "infeasible"
     assert model.violation_ == pytest.approx(1.0)

@@ -263,7 +263,7 @@ def test_smooth_rates_end_at_a_kkt_point(data):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:demographic_parity is .* on the training data and exceeds kappa")
+@pytest.mark.filterwarnings("ignore:demographic_parity is .* on the training rows and exceeds kappa")
 def test_the_papers_solver_comes_nearer_than_the_default(data):
     """Both are measured on the paper's problem, which only the first one solves."""
     options = {"constraint": "demographic_parity", "surrogate": "logistic", "compute_stationarity": True, "alpha": 0.05}

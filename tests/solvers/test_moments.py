@@ -254,7 +254,7 @@ def test_the_estimator_warns_of_what_is_infeasible(make_data, monkeypatch):
     monkeypatch.setitem(auc_fair.SURROGATES, "quadratic", (partial(QuadraticAUCGap, c1=1.0), "quadratic"))
     model = AUCFairClassifier(0.5, surrogate="quadratic", objective="auc")
     with pytest.warns(
-        ConvergenceWarning, match="the surrogate of inter_group is 1.* on the training data .* kappa=0.5"
+        ConvergenceWarning, match="the surrogate of inter_group is 1.* on the training rows .* kappa=0.5"
     ):
         model.fit(np.vstack(data.blocks), data.y.numpy(), sensitive_features=data.codes)
     assert model.status_ == "infeasible"
