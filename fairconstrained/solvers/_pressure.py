@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +47,8 @@ _OLDEST = 1
 #: Shares of a violation that the margin from ``kappa`` grows by, and of the margin that it loses, at every measurement;
 #: and the largest margin as a share of ``kappa``.
 _TIGHTEN, _EASE, _MOST_OF_KAPPA = 0.2, 0.1, 0.5
+#: Share of the rounds that are left in which learning has to bring losses within their bounds; it slows down.
+_IN_TIME = 0.2
 #: Share of a round in the mean of the multipliers that is reported.
 _ROUND = 0.1
 #: Rounds of curvature below this share of the mean count as much as that when the reaction of a tree is estimated.
@@ -106,6 +108,10 @@ class Pressure:
     Where the objective has costs of decisions, constraints on decisions add to those of all rows, beside their slopes
     at the threshold.
 
+    Bounds on mean losses are exceeded by the first scores, and learning alone brings these losses down. They do not
+    pull while it would do so in a fifth of the rounds that are left, at its present pace: the multipliers would follow
+    how little is learnt yet, and the weights of rows that come of it hinder learning.
+
     Parameters
     ----------
     terms : Terms
@@ -145,6 +151,9 @@ class Pressure:
         self.mean = self._lasting.copy()
         self._kappas = np.array([c.kappa for c in constraints])
         self._margins = np.zeros(len(constraints))
+        self._waits = np.array([c.is_fitted_loss for c in constraints], dtype=bool)
+        self._n_planned, self._pace = n_rounds, np.full(len(constraints), np.inf)
+        self._last_exceeded: tuple[int, np.ndarray] | None = None
         self._n_rounds, self._spread = 0, 1.0
         self._period = max(round(_PERIOD * n_rounds), 1)
         self._next_change = self._period
@@ -158,6 +167,11 @@ class Pressure:
     def names(self) -> tuple[str, ...]:
         """Names of the components."""
         return self._terms.component_names
+
+    @property
+    def begins_late(self) -> bool:
+        """Whether there are bounds that may have waited before they pull, and the response is not known yet."""
+        return not self._response and any(c.is_fitted_loss for c in self._terms.constraints)
 
     @property
     def blur(self) -> float:
@@ -193,13 +207,23 @@ class Pressure:
         spread = float(scores.std())
         self._spread = spread if spread > 1e-9 * np.abs(scores).max() else 1.0
         self._age = _OLDEST
-        self._set_margins(judged)
+        self._set_waits(judged)
+        self._set_margins(np.where(self._waits, 0.0, judged))
 
     def _widen(self) -> None:
         """Give the surrogates of decisions slopes for all rows, from now on."""
         self._widens = False
         wide = (c if c.decision_threshold is None else c.with_logistic_slopes() for c in self._terms.constraints)
         self._terms = replace(self._terms, constraints=tuple(wide))
+
+    def _set_waits(self, judged: np.ndarray) -> None:
+        """Let bounds on losses wait as long as these fall fast enough to be within the bounds in time."""
+        before, exceeded = self._last_exceeded, judged.clip(min=0.0)
+        self._last_exceeded = self._n_rounds, exceeded
+        if before is not None and self._n_rounds > before[0]:
+            pace = (before[1] - exceeded) / (self._n_rounds - before[0])
+            self._pace = np.where(np.isinf(self._pace), pace, (self._pace + pace) / 2)
+            self._waits &= exceeded <= self._pace * _IN_TIME * (self._n_planned - self._n_rounds)
 
     def _extended(self, old: np.ndarray, sizes: list[int]) -> np.ndarray:
         """Values of the components with zeros for those that are new."""
@@ -230,6 +254,8 @@ class Pressure:
         point = self._at(scores)
         excess = point.constraints
         self.worst = float(excess.max(initial=0.0))
+        for part in compress(self._parts, self._waits):
+            excess[part] = excess[part].clip(max=0.0)
         self._set_gain(excess)
         multipliers = self._multipliers(excess)
         self._direction = None

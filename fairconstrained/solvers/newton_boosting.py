@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -15,13 +16,14 @@ from typing_extensions import override
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models.boosted_trees import BoostedTrees, Ensemble, Growth
+from fairconstrained.objectives import BoundLargestMean, BoundObjective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._decision_costs import costs_of, follow_costs
 from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers._pressure import Pressure, Pull
 from fairconstrained.terms import Measured
-from fairconstrained.views import Exact, FullBatch
+from fairconstrained.views import Exact, FullBatch, RowLosses
 
 __all__ = ["NewtonBoosting"]
 
@@ -73,7 +75,7 @@ class NewtonBoosting(Solver, is_registered=False):
 
     The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
     ``kappa`` plus their granularity, or the one nearest to that. Where there is none, trees are grown without
-    constraints, whose prefixes may keep them, such as bounds on losses that are about as small as they can be.
+    constraints, whose prefixes may keep them, and where a loss of groups is bounded, others along the largest one.
 
     Parameters
     ----------
@@ -129,14 +131,17 @@ class NewtonBoosting(Solver, is_registered=False):
         except StopTraining:
             run.measured_at = run.n_grown
             return run.result()
-        return self._without_pull(problem, seed, result) if result.status.is_infeasible else result
+        for objective in _objectives_alone(problem) if result.status.is_infeasible else ():
+            result = self._without_pull(problem, objective, seed, result)
+            if not result.status.is_infeasible:
+                break
+        return result
 
-    def _without_pull(self, problem: Problem, seed: int, missed: SolverResult) -> SolverResult:
-        """Where no prefix keeps the bounds, the best one of trees along the objective alone, if that keeps them.
-
-        Bounds on losses may be of that kind: it is learning that brings them down, which the pull can hinder.
-        """
-        found = _Run(self, problem, None, seed, Recorder(None, 0), pulls=False).complete()
+    def _without_pull(
+        self, problem: Problem, objective: BoundObjective, seed: int, missed: SolverResult
+    ) -> SolverResult:
+        """Where no prefix keeps the bounds, the best one of trees along an objective alone, if that keeps them."""
+        found = _Run(self, problem, None, seed, Recorder(None, 0), alone=objective).complete()
         n_evaluations = missed.n_evaluations + found.n_evaluations
         if found.status.is_infeasible:
             return replace(missed, n_evaluations=n_evaluations)
@@ -152,6 +157,20 @@ class NewtonBoosting(Solver, is_registered=False):
             return [np.empty(0, dtype=int)]
         folds = data.folds(self.n_folds)
         return [np.flatnonzero(folds == fold) for fold in range(self.n_folds)]
+
+
+def _objectives_alone(problem: Problem) -> Iterator[BoundObjective]:
+    """Objectives whose trees may keep bounds that those with a pull miss: that of the problem, and its largest mean.
+
+    Learning brings losses down, and the weights that a bound on them gives to groups can hinder it.
+    """
+    yield problem.objective
+    bound: Any = problem.constraints[0]
+    if len(problem.constraints) == 1 and bound.is_fitted_loss and isinstance(bound, RowLosses):
+        means = replace(cast(Any, bound), kappa=0.0)
+        largest = BoundLargestMean(bound.row_loss, problem.data, means=means)
+        if largest.smoothed().curvature(torch.zeros(problem.data.n_samples, dtype=torch.float64)).sum() > 0:
+            yield largest
 
 
 class _Grown(NamedTuple):
@@ -225,14 +244,14 @@ class _Step(NamedTuple):
 
 @dataclass
 class _Run:
-    """One run of the solver; with ``pulls`` false, the constraints judge the prefixes and do not pull the trees."""
+    """One run of the solver; where trees follow an objective ``alone``, constraints judge them and do not pull."""
 
     solver: NewtonBoosting
     problem: Problem
     start: Start | None
     seed: int
     recorder: Recorder
-    pulls: bool = True
+    alone: BoundObjective | None = None
     n_grown: int = 0
     measured_at: int = -1
     best: _Prefix | None = None
@@ -245,7 +264,8 @@ class _Run:
         data, solver = self.problem.data, self.solver
         self.model = cast(BoostedTrees, self.problem.model)
         # Trees follow the slopes of this; the kinked objective itself is what prefixes are judged by.
-        self.free = replace(self.problem.without_constraints(), objective=self.problem.objective.smoothed())
+        objective = self.alone or self.problem.objective
+        self.free = replace(self.problem.without_constraints(), objective=objective.smoothed())
         start = None if self.start is None else self.start.on(data)
         unseen = solver.unseen_rows(data)
         kept = self._kept(start)
@@ -254,7 +274,6 @@ class _Run:
         self.n_before = begin[0].n_trees
         self.n_planned = solver.n_trees - self.n_before
         self.every = replace(solver, n_trees=self.n_planned).trees_per_measurement
-        objective = self.problem.objective
         self.decisions = objective.decisions if objective.counts_errors else None
         options, has_costs = (max(self.n_planned, 1), self.n_before), self.decisions is not None
         self.pressure = Pressure(self.problem, start, *options, solver.n_folds is not None, has_costs)
@@ -303,7 +322,7 @@ class _Run:
         boosters, n_rows = self.boosters, self.problem.data.n_samples
         own = [self._of_own(booster.scores) for booster in boosters]
         pulls: list[Pull | None] = [None] * len(boosters)
-        if self.pulls and self.problem.constraints:
+        if self.alone is None and self.problem.constraints:
             force = float(np.abs(own[0].slopes).sum())
             pulls = [*self.pressure.pull(self.scores, [booster.scores for booster in boosters], force)]
         before = boosters[0].scores
@@ -318,7 +337,8 @@ class _Run:
             self.is_stuck = True
             return False
         self.n_grown += 1
-        if self.problem.constraints and (self.n_grown - 1) % (_OBSERVED * self.every) == 0:
+        is_due = (self.n_grown - 1) % (_OBSERVED * self.every) == 0 or self.pressure.begins_late
+        if self.problem.constraints and is_due:
             self.pressure.observe(boosters[0].scores - before, own[0].curvature)
         return True
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairconstrained.constraints import DemographicParity, LossParity, StatisticalParity
+from fairconstrained.constraints import DemographicParity, GroupRates, LossParity, StatisticalParity
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.objectives import Logistic
@@ -159,6 +159,17 @@ def test_a_bound_that_stays_exceeded_becomes_stricter_up_to_half_of_it(data):
     assert 0.015 <= margins[29] <= 0.02  # twice the excess in the end
     assert margins[59] == pytest.approx(0.05)
     assert 0 <= margins[-1] < 0.005
+
+
+def test_bounds_on_losses_wait_while_these_fall_fast_enough(data):
+    """By .02 in a round, so that .5 would be gone after 25 of 200 rounds; then by .005, so that .3 takes 60 of 190."""
+    pressure, _ = pressure_on(data, GroupRates("log_loss", rule="ceiling", kappa=0.1), n_rounds=200)
+    scores, pulls = scores_of(data), []
+    for excess in [*np.linspace(0.5, 0.3, 11), *np.linspace(0.3, 0.25, 11)[1:]]:
+        pressure.refine(scores, np.array([excess]))
+        pulls.append(bool(pulled(pressure, scores, 1e9).slopes.any()))
+    assert not any(pulls[:12])
+    assert all(pulls[14:])
 
 
 def test_a_bound_of_none_has_no_margin(data):
