@@ -74,8 +74,9 @@ class NewtonBoosting(Solver, is_registered=False):
     of new rows follows.
 
     The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
-    ``kappa`` plus their granularity, or the one nearest to that. Where there is none, trees are grown without
-    constraints, whose prefixes may keep them, and where a loss of groups is bounded, others along the largest one.
+    ``kappa`` plus their granularity, or the one nearest to that. Where there is none and losses of groups are bounded,
+    trees are grown without constraints, whose prefixes may keep them, and under one such bound others along the largest
+    loss.
 
     Parameters
     ----------
@@ -164,9 +165,11 @@ def _objectives_alone(problem: Problem) -> Iterator[BoundObjective]:
 
     Learning brings losses down, and the weights that a bound on them gives to groups can hinder it.
     """
+    if not any(c.is_fitted_loss for c in problem.constraints):
+        return
     yield problem.objective
     bound: Any = problem.constraints[0]
-    if len(problem.constraints) == 1 and bound.is_fitted_loss and isinstance(bound, RowLosses):
+    if len(problem.constraints) == 1 and isinstance(bound, RowLosses):
         means = replace(cast(Any, bound), kappa=0.0)
         largest = BoundLargestMean(bound.row_loss, problem.data, means=means)
         if largest.smoothed().curvature(torch.zeros(problem.data.n_samples, dtype=torch.float64)).sum() > 0:
