@@ -568,6 +568,7 @@ def test_lightgbm_is_asked_for_by_name(rows, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("real_folder")
 def test_equalized_odds_on_real_rows():
     data = load_a9a()
     y = data.y > 0
