@@ -223,13 +223,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
         completed = self._completed(solver, problem, result, rng)
         is_limited = bool(result.message or getattr(self, "callbacks", None) or getattr(solver, "max_time", None))
-        if (
-            is_limited
-            or not (solver.keeps_metric and problem.model.is_linear)
-            or result.status is not Status.INFEASIBLE
-        ):
-            return completed
-        return self._under_stricter_bounds(solver, problem, completed, rng)
+        may_run = solver.keeps_metric and problem.model.is_linear and not is_limited
+        if result.status is Status.INFEASIBLE and may_run:
+            return self._under_stricter_bounds(solver, problem, completed, rng)
+        return completed
 
     def _under_stricter_bounds(
         self, solver: Solver, problem: Problem, missed: SolverResult, rng: np.random.Generator
