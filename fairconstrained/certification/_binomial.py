@@ -51,9 +51,9 @@ def binomial_ends(hits: np.ndarray, counts: np.ndarray, delta: float) -> tuple[n
     """
     missed = counts - hits
     some, not_all = hits > 0, missed > 0
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(divide="ignore", over="ignore", under="ignore"):
         # SciPy up to 1.13 gives up a series where counts are near 10^12; the quantiles are right to ten digits.
-        # With a delta near 10^-100, every version gives up where an end is next to 0 or 1.
+        # With a delta near 10^-100, every version gives up where an end is next to 0 or 1, in one way or another.
         warnings.filterwarnings("ignore", "Error in function boost::math::(tgamma|ibeta)", RuntimeWarning)
         lower = np.where(some, beta.ppf(delta, np.where(some, hits, 1.0), missed + 1), 0.0)
         upper = np.where(not_all, beta.isf(delta, hits + 1, np.where(not_all, missed, 1.0)), 1.0)
