@@ -30,9 +30,10 @@ def read_pickle(path: str | PathLike[str], kind: type[T]) -> T:
         If the file holds something else.
     """
     path = Path(path)
+    content = path.read_bytes()
     try:
-        value = pickle.loads(path.read_bytes())
-    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, ValueError) as error:
+        value = pickle.loads(content)
+    except Exception as error:  # a damaged file may ask for anything
         raise ValueError(f"{path} is not a checkpoint that this version can read: {error}") from error
     if not isinstance(value, kind):
         raise ValueError(f"{path} is not a checkpoint: it holds an object of {type(value)}.")

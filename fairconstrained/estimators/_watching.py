@@ -13,7 +13,7 @@ from fairconstrained.estimators._outcome import TellsOutcome
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Callback, Solver, SolverResult
 from fairconstrained.solvers.loop import IterativeSolver
-from fairconstrained.solvers.resuming import check_resumable
+from fairconstrained.solvers.resuming import begin_resumable
 from fairconstrained.solvers.stochastic import StochasticSolver
 
 __all__ = ["WatchesSolver"]
@@ -41,7 +41,7 @@ class WatchesSolver(TellsOutcome):
         watch: Callback | None,
     ) -> SolverResult:
         """Run the solver."""
-        check_resumable(solver)
+        begin_resumable(solver, problem)
         return solver.solve(problem, start, rng, watch)
 
     def _watchers(self, solver: Solver, problem: Problem) -> list[Callback]:

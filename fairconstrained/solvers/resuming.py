@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,13 +16,16 @@ import numpy as np
 from fairconstrained.checks.pickles import read_pickle, write_pickle
 
 if TYPE_CHECKING:
+    from fairconstrained.problem import Problem
     from fairconstrained.solvers._base import Solver
 
-__all__ = ["Evaluate", "Minimum", "SavedMinima", "check_resumable", "resumable", "saved_minima"]
+__all__ = ["Evaluate", "Minimum", "SavedMinima", "begin_resumable", "resumable", "saved_minima"]
 
 #: Difference of two numbers, relative to them, up to which they are the same: sums of other processes, or in another
 #: order, differ by rounding.
 _ROUNDING = 1e-6
+#: Options of solvers on which their results do not depend, other than by ending sooner.
+_OF_NO_MATTER = ("verbose", "max_time", "keep_on_interrupt")
 
 #: Value and gradient of a function, and how a minimisation of it ends: where, and whether more iterations are no use.
 Evaluate = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -49,6 +52,8 @@ class Minimum:
         Whether more iterations are no use.
     n_evaluations : int
         How many it took; 0 until it is over.
+    settings : str
+        Settings on which the end may depend, and the beginning need not.
     """
 
     kappas: dict[str, float]
@@ -59,10 +64,11 @@ class Minimum:
     end: np.ndarray | None = None
     is_settled: bool = False
     n_evaluations: int = 0
+    settings: str = ""
 
     def begins_as(self, other: Minimum) -> bool:
-        """Whether both begin alike: at the same variables, with the same bounds, value and gradient."""
-        return self.kappas == other.kappas and all(
+        """Whether both begin alike: at the same variables, with the same settings, bounds, value and gradient."""
+        return (self.settings, self.kappas) == (other.settings, other.kappas) and all(
             one.shape == two.shape and np.linalg.norm(one - two) <= _ROUNDING * (least + np.linalg.norm(one))
             for one, two, least in (
                 (self.begin, other.begin, 0.0),
@@ -86,11 +92,17 @@ class SavedMinima:
         Seconds between two savings.
     known : list of Minimum
         Minima of the file.
+
+    Attributes
+    ----------
+    settings : str
+        Settings of the present run of a solver.
     """
 
     path: Path
     every: float
     known: list[Minimum]
+    settings: str = ""
     _position: int = 0
     _saved_at: float = field(default_factory=time.monotonic)
 
@@ -114,7 +126,7 @@ class SavedMinima:
         minimise : callable
             Minimises the function, which it is given.
         """
-        begun = self._begun(Minimum(kappas, start, *evaluate(start)))
+        begun = self._begun(Minimum(kappas, start, *evaluate(start), settings=self.settings))
         self._position += 1
         if begun.end is not None:
             return (begun.end, begun.is_settled), begun.n_evaluations
@@ -183,8 +195,8 @@ def resumable(path: str | PathLike[str], *, every: float = 60.0) -> Iterator[Non
     Raises
     ------
     ValueError
-        If ``every`` is negative; in `fit`, if the file is none of these, or belongs to another fit, or if the solver
-        does not save how far it has come.
+        If ``every`` is negative, there is no such folder, or the file is none of these; in `fit`, if it belongs to
+        another fit, or if the solver does not save how far it has come.
 
     Notes
     -----
@@ -205,7 +217,12 @@ def resumable(path: str | PathLike[str], *, every: float = 60.0) -> Iterator[Non
     if not every >= 0:
         raise ValueError(f"every must be a number of seconds of at least 0, got {every!r}.")
     path = Path(path)
-    saved = SavedMinima(path, every, read_pickle(path, list) if path.exists() else [])
+    if not path.parent.is_dir():
+        raise ValueError(f"the checkpoint {path} cannot be written: there is no folder {path.parent}. Make it first.")
+    known = read_pickle(path, list) if path.exists() else []
+    if not all(isinstance(each, Minimum) for each in known):
+        raise ValueError(f"{path} is not a checkpoint of fits: its list holds something else.")
+    saved = SavedMinima(path, every, known)
     token = _SAVED.set(saved)
     try:
         yield
@@ -219,11 +236,24 @@ def resumable(path: str | PathLike[str], *, every: float = 60.0) -> Iterator[Non
         path.unlink(missing_ok=True)
 
 
-def check_resumable(solver: Solver) -> None:
-    """Raise ValueError where a fit is to be saved, but its solver does not say how far it has come."""
-    if saved_minima() is not None and not solver.is_resumable:
+def begin_resumable(solver: Solver, problem: Problem) -> None:
+    """Tell the minima that are to be saved, if there are any, the settings of a run of a solver.
+
+    Raises
+    ------
+    ValueError
+        If the solver does not say how far it has come.
+    """
+    saved = saved_minima()
+    if saved is None:
+        return
+    if not solver.is_resumable:
         raise ValueError(
             f"solver {solver.name!r} does not save how far it has come. Fit without a checkpoint, or take a solver "
             "that does: 'cross_fitted', 'span', 'span_search' or 'augmented_lagrangian'. For a network, pass "
             "callbacks=[Checkpoint(path)] in place of it."
         )
+    options = {each.name: getattr(solver, each.name) for each in fields(solver) if each.name not in _OF_NO_MATTER}
+    # the penalty of any state but zero tells its weight
+    penalty = problem.model.penalty_at(np.ones(problem.n_params))
+    saved.settings = repr((solver.name, options, float(penalty)))

@@ -6,6 +6,7 @@ import mmap
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -17,6 +18,8 @@ from fairconstrained.tables.table import Parts, Table, taken_rows
 
 __all__ = ["array_table", "parquet_table"]
 
+#: Kinds of types of numbers: booleans, integers and floats.
+_KINDS = "biuf"
 #: Numbers of a block of an array.
 _BLOCK = 2**22
 
@@ -27,11 +30,11 @@ def array_table(X: Any, names: Sequence[str] | None = None, block_size: int | No
     Parameters
     ----------
     X : ndarray, numpy.memmap or CSR array of shape (n_samples, n_features)
-        Its numbers may be of any type; sums are taken in float64.
+        Its numbers may be of any type, of which those without products become float64; sums are taken in float64.
     names : sequence of str, optional
-        Names of the features.
+        Names of the features, each once.
     block_size : int, optional
-        Rows that are read at once. None: so many that a block has four million numbers.
+        Rows that are read at once, at least 1. None: so many that a block has four million numbers.
 
     Returns
     -------
@@ -41,17 +44,24 @@ def array_table(X: Any, names: Sequence[str] | None = None, block_size: int | No
     Raises
     ------
     ValueError
-        If X has not two dimensions, or holds no numbers.
+        If X has not two dimensions, masks entries or holds no numbers, if the names are not one for every feature, or
+        for a size of blocks below 1.
     """
     if not hasattr(X, "dtype") or len(X.shape) != 2:
         raise ValueError(f"a table needs an array of rows and features; got {type(X).__name__}.")
-    if X.dtype not in NUMBERS:
+    if X.dtype.kind not in _KINDS:
         raise ValueError(f"a table needs numbers, and X has {X.dtype}. Encode categories, or choose numeric columns.")
-    X = sp.csr_array(X) if sp.issparse(X) else X
-    size = block_size or max(_BLOCK // max(X.shape[1], 1), 1)
+    if isinstance(X, np.ma.MaskedArray):
+        raise ValueError("a table needs an array without a mask. Fill masked entries, as X.filled(value) does.")
+    if names is not None and (len(names) != X.shape[1] or len(set(names)) < len(names)):
+        raise ValueError(f"names must be one for each of the {X.shape[1]} features, and differ; got {list(names)}.")
+    if block_size is not None and not (isinstance(block_size, Integral) and block_size > 0):
+        raise ValueError(f"block_size must be a number of rows of at least 1; got {block_size!r}.")
+    X, dtype = sp.csr_array(X) if sp.issparse(X) else X, _common([X.dtype])
+    size = int(block_size or max(_BLOCK // max(X.shape[1], 1), 1))
     spans = [slice(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
-    readers = [partial(_rows_of_array, X, rows) for rows in spans]
-    return Table(_Blocks(readers, [rows.stop - rows.start for rows in spans], X.shape[1], X.dtype, names))
+    readers = [partial(_rows_of_array, X, rows, dtype) for rows in spans]
+    return Table(_Blocks(readers, [rows.stop - rows.start for rows in spans], X.shape[1], dtype, names))
 
 
 def parquet_table(
@@ -64,7 +74,7 @@ def parquet_table(
     files : path or sequence of paths
         Files with the same columns; their rows follow each other.
     columns : sequence of str, optional
-        Names of the features. None: all columns.
+        Names of the features. None: all columns but those of an index of pandas.
 
     Returns
     -------
@@ -90,7 +100,10 @@ def parquet_table(
     for path in paths:
         file = pq.ParquetFile(path)
         schema = file.schema_arrow
-        columns = list(schema.names) if columns is None else list(columns)
+        if columns is None:
+            index = (schema.pandas_metadata or {}).get("index_columns", [])  # a range is no name
+            columns = [name for name in schema.names if name not in index]
+        columns = list(columns)
         missing = [name for name in columns if name not in schema.names]
         if missing:
             raise ValueError(f"the file {path} has no columns {missing}; it has {schema.names}.")
@@ -140,11 +153,14 @@ class _Blocks(Parts):
                 yield block
 
 
-def _rows_of_array(X: Any, rows: slice) -> Any:
-    """Rows of an array; of a memory map a copy, whose pages are given back."""
-    block = rows_of(X, rows)
+def _rows_of_array(X: Any, rows: slice, dtype: np.dtype) -> Any:
+    """Rows of an array; of a memory map a copy, whose pages are given back.
+
+    Pages of a map that is copied on writing are kept: what was written is nowhere else.
+    """
+    block = rows_of(X, rows).astype(dtype, copy=False)
     pages = getattr(X, "_mmap", None)
-    if pages is None or not hasattr(mmap, "MADV_DONTNEED"):
+    if pages is None or X.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
         return block
     block = np.array(block)
     pages.madvise(mmap.MADV_DONTNEED)
@@ -170,7 +186,7 @@ def _number(field: Any, path: Any) -> np.dtype:
         kind = np.dtype(field.type.to_pandas_dtype())
     except NotImplementedError:
         kind = np.dtype(object)
-    if kind.kind not in "biuf":
+    if kind.kind not in _KINDS:
         raise ValueError(
             f"column {field.name!r} of the file {path} holds {field.type} and no numbers. Encode it, or leave it out "
             "of columns."

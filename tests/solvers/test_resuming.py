@@ -118,6 +118,24 @@ def test_the_file_of_another_fit_is_refused_and_kept(tmp_path):
     assert path.exists()
 
 
+@pytest.mark.parametrize("other", [{"tol": 1e-2}, {"alpha": 0.1}])
+def test_the_file_of_other_parameters_is_refused(tmp_path, other):
+    """At zero scores neither value nor slope tells how much a penalty weighs, and no point tells a tolerance."""
+    with pytest.raises(CutOff), resumable(tmp_path / "fit"):
+        fitted(PARITY, 20)
+    with pytest.raises(ValueError, match="is that of another fit, with other rows or parameters"):  # noqa: SIM117
+        with resumable(tmp_path / "fit"):
+            fitted(clone(PARITY).set_params(**other))
+    with resumable(tmp_path / "fit"):
+        model, _ = fitted(clone(PARITY).set_params(verbose=0))
+    np.testing.assert_array_equal(model.coef_, fitted(PARITY)[0].coef_)
+
+
+def test_a_folder_that_does_not_exist_is_told_before_the_fit(tmp_path):
+    with pytest.raises(ValueError, match="there is no folder"), resumable(tmp_path / "none" / "fit"):
+        pass
+
+
 def test_another_bound_takes_over_what_does_not_depend_on_it(tmp_path):
     path, other = tmp_path / "fit", clone(PARITY).set_params(kappa=0.3)
     with pytest.raises(CutOff), resumable(path):
@@ -127,7 +145,7 @@ def test_another_bound_takes_over_what_does_not_depend_on_it(tmp_path):
     np.testing.assert_array_equal(model.coef_, fitted(other)[0].coef_)
 
 
-@pytest.mark.parametrize("content", [b"no pickle", pickle.dumps({"a": 1})])
+@pytest.mark.parametrize("content", [b"no pickle", pickle.dumps({"a": 1}), pickle.dumps([1, 2])])
 def test_a_file_of_something_else_is_refused(tmp_path, content):
     path = tmp_path / "fit"
     path.write_bytes(content)

@@ -74,7 +74,40 @@ def test_a_memory_map_is_read_block_by_block(tmp_path, numbers):
     np.testing.assert_array_equal(table[order].gathered(), X[order])
 
 
+def test_what_was_written_to_a_map_that_is_copied_stays(tmp_path):
+    np.save(tmp_path / "X.npy", np.ones((50, 3)))
+    X = np.load(tmp_path / "X.npy", mmap_mode="c")
+    X -= 5.0
+    assert array_table(X, block_size=20).map_rows(lambda rows: rows[:, 0]).max() == -4.0
+    assert X.max() == -4.0
+
+
+@pytest.mark.parametrize("numbers", ["float16", "uint64", ">f8"])
+def test_numbers_without_products_are_converted(numbers):
+    X = np.arange(12).reshape(4, 3).astype(numbers)
+    table = array_table(X, block_size=3)
+    assert table.dtype == np.float64
+    np.testing.assert_array_equal(table.gathered(), np.arange(12.0).reshape(4, 3))
+
+
+def test_the_index_of_a_frame_is_no_feature(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 0.0]})
+    frame.iloc[[2, 0, 1]].to_parquet(tmp_path / "shuffled.parquet")
+    frame.set_index("b").to_parquet(tmp_path / "named.parquet")
+    assert parquet_table(tmp_path / "shuffled.parquet").names == ("a", "b")
+    assert parquet_table(tmp_path / "named.parquet").names == ("a",)
+    assert parquet_table(tmp_path / "named.parquet", columns=["a", "b"]).names == ("a", "b")
+
+
 def test_arrays_that_hold_no_table_are_refused():
+    for names in (["a"], ["a", "a"]):
+        with pytest.raises(ValueError, match="names must be one for each of the 2 features, and differ"):
+            array_table(np.ones((3, 2)), names=names)
+    for size in (0, -1, 2.5):
+        with pytest.raises(ValueError, match="block_size must be a number of rows of at least 1"):
+            array_table(np.ones((3, 2)), block_size=size)
+    with pytest.raises(ValueError, match="an array without a mask"):
+        array_table(np.ma.masked_less(np.ones((3, 2)), 0))
     with pytest.raises(ValueError, match="an array of rows and features; got list"):
         array_table([[1.0, 2.0]])
     with pytest.raises(ValueError, match="got DataFrame"):
