@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -60,7 +61,7 @@ def fit(
     Raises
     ------
     ValueError
-        For invalid data in any process; it is raised in all of them.
+        For invalid data in any process, and for an estimator that cannot be pickled; it is raised in all of them.
     ProcessLost
         If a process has ended or does not answer.
     RuntimeError
@@ -117,6 +118,11 @@ def _fitted(channel: Channel, second: SecondLeader | None, estimator: Any, X: An
     for k, part in enumerate(parts):
         if isinstance(part, Exception):
             raise ValueError(f"in process {k}: {part}") from part
+    if unsent := attempt(pickle.dumps, estimator).error:
+        raise ValueError(
+            f"the estimator cannot be sent to the other processes: {unsent}. Give it functions and classes of modules, "
+            "no lambdas and none that are made within a function."
+        ) from unsent
     dtype, joined = joined_columns(parts, "process")
     lengths = [part.n_rows for part in parts]
     table = Table(FirstParts(second, channel, X, lengths, dtype, parts[0].names))

@@ -13,6 +13,7 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.distributed.channel import Channel
+from fairconstrained.distributed.errors import ProcessLost
 from fairconstrained.tables import Parts
 from fairconstrained.tables.table import taken_rows
 
@@ -217,8 +218,21 @@ def _served(channel: Channel, X: Any, begin: Callable[[Any], None] | None) -> Ou
 
 
 def lead(channel: Channel, action: Callable[..., Any], *args: Any) -> Outcome:
-    """Call an action in the leader, and tell all other processes how it ended; those that are lost cannot be told."""
+    """Call an action in the leader, and tell all other processes how it ended; those that are lost cannot be told.
+
+    Where the end itself cannot be sent, they are told so: they would wait for it until the timeout.
+    """
     outcome = attempt(action, *args)
-    told = [attempt(channel.send, outcome, k) for k in channel.others]
+    told = [_told(channel, outcome, k) for k in channel.others]
     lost = [each for each in told if each.error is not None]
     return lost[0] if lost and outcome.error is None else outcome
+
+
+def _told(channel: Channel, outcome: Outcome, other: int) -> Outcome:
+    """Tell a process how an action ended, or why that cannot be sent to it."""
+    told = attempt(channel.send, outcome, other)
+    if told.error is None or isinstance(told.error, ProcessLost):
+        return told
+    what = "the fitted model" if outcome.error is None else f"the error {outcome.error!r}"
+    message = f"process {channel.leader} has ended with {what}, which cannot be sent: {told.error}"
+    return attempt(channel.send, Outcome(None, RuntimeError(message)), other)

@@ -18,6 +18,7 @@ from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialPari
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed.beside import FirstParts, SecondLeader
+from fairconstrained.distributed.requests import lead
 from fairconstrained.estimators.new_rows import TellsNewRows
 from fairconstrained.features import product
 from fairconstrained.models import LinearModel
@@ -234,3 +235,24 @@ def test_a_column_of_groups_may_have_a_name_in_one_process():
     named = X_second, {**second, "sensitive_features": pd.Series(second["sensitive_features"], name="sex")}
     plain, model = (fits_of(ESTIMATORS["demographic parity"], [first, own])[0] for own in ((X_second, second), named))
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-9)
+
+
+def test_an_estimator_that_cannot_be_sent_is_an_error_before_the_fit():
+    """The others would wait for the model until the timeout."""
+    estimator = clone(ESTIMATORS["network"]).set_params(callbacks=[lambda record: pytest.fail("it is trained")])
+    shards = shards_of(*rows(), [N // 2])
+    for error in fits_of(estimator, shards):
+        with pytest.raises(ValueError, match="the estimator cannot be sent to the other processes"):
+            raise error
+
+
+def test_an_error_that_cannot_be_sent_is_told_to_the_others():
+    class Local(Exception):
+        """Known to nobody else."""
+
+    def fails():
+        raise Local("broken")
+
+    channel = DirectChannel(np.zeros((1, 1)))
+    assert isinstance(lead(channel, fails).error, Local)
+    assert "has ended with the error Local('broken'), which cannot be sent" in str(channel._request.error)
