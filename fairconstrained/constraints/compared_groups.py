@@ -222,11 +222,6 @@ class ComparedGroups:
             members.append(sp.csr_array(self.unions.members[is_small].max(axis=0)).reshape(1, -1))
         return replace(self, labels=labels, names=names, unions=Unions(labels, sp.csr_array(sp.vstack(members))))
 
-    @property
-    def are_all(self) -> bool:
-        """Whether these are the user's groups, none of them merged or left out."""
-        return self.names == self.labels
-
     def differ(self, notion: Notion) -> bool:
         """Return whether there is anything to compare: two groups, a group and all rows, or a group and a limit."""
         if notion.rule.works_on_one_group:

@@ -60,7 +60,7 @@ class GroupComparison:
 
     @property
     def cells(self) -> np.ndarray:
-        """Cell of every row, numbered as in ``_auc_sets``; ndarray of int, of shape (n_samples,)."""
+        """Cell of every row, by the numbers of `metrics.auc_sets`; ndarray of int, of shape (n_samples,)."""
         return self.rows.codes + self.rows.n_groups * ~self.positive
 
     @cached_property

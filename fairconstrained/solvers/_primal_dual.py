@@ -143,7 +143,7 @@ def followed(
         # Mehrotra's rule: the better the step without centring, the less of it
         wanted = max(min(then / mean, 1.0) ** 3 * mean, 1e-4 * mean, 1e-2 * tol * size / program.n_means)
         products = at.slacks * at.multipliers + ahead[0] * ahead[1] * d_slacks * d_multipliers - wanted
-        at, length, taken = _moved(program, system, products, max(_WORSE * max(recent), at.complementarity))
+        at, length, taken = _moved(system, products, max(_WORSE * max(recent), at.complementarity))
         n_evaluations += taken
         record(at)
         n_short = n_short + 1 if length < _SHORT else 0
@@ -164,7 +164,7 @@ def _length(values: np.ndarray, steps: np.ndarray) -> float:
     return float(min(1.0, _TO_BOUNDARY * np.min(-values[falls] / steps[falls], initial=np.inf)))
 
 
-def _moved(program: RowProgram, system: _System, products: np.ndarray, most: float) -> tuple[Iterate, float, int]:
+def _moved(system: _System, products: np.ndarray, most: float) -> tuple[Iterate, float, int]:
     """The next iterate, by a step so short that the residuals do not grow by much."""
     at = system.at
     d_params, d_level, d_slacks, d_multipliers = system.step(products)

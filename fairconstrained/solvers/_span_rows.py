@@ -237,9 +237,9 @@ class SpanRows:
             value, gradient = model.penalty(LEAST_MULTIPLE * self.params - columns @ numbers)
             return value, -gradient @ columns
 
-        moves = np.column_stack([self.moves, np.full(len(self.moves), self.deviation)])
         scores = self.scores[sums.order] - self.terms.threshold
-        return SmoothedSums(sums, scores, moves[sums.order], self.deviation, penalty)
+        moves = np.column_stack([self.moves[sums.order], np.full(sums.order.size, self.deviation)])
+        return SmoothedSums(sums, scores, moves, self.deviation, penalty)
 
 
 def _shift(n_params: int) -> np.ndarray:

@@ -153,6 +153,7 @@ class AdamLagrangian(StochasticSolver):
     def _joined(
         self, problem: Problem, trained: SolverResult, polished: SolverResult, params: np.ndarray
     ) -> SolverResult:
+        """The result of both parts; ``n_iter`` counts epochs, and the records of the second part begin again at 0."""
         point = FullBatchView(problem).at(problem.start(params))
         feasible = _is_fair(problem, params)
         assert trained.start is not None  # every run can be gone on from

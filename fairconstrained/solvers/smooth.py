@@ -108,12 +108,10 @@ def minimise_values(
 
     def minimised(evaluate: Evaluate) -> tuple[np.ndarray, bool]:
         if problem.domain is None:
-            return _minimise_freely(problem, evaluate, start, max_iter, gtol, gain, patience, per_iteration, chosen)
+            return _minimise_freely(evaluate, start, max_iter, gtol, gain, patience, per_iteration, chosen)
         grown = (1 + _INSIDE) * start
         if np.array_equal(problem.project(grown), grown):
-            found, settled = _minimise_freely(
-                problem, evaluate, start, max_iter, gtol, gain, patience, per_iteration, chosen
-            )
+            found, settled = _minimise_freely(evaluate, start, max_iter, gtol, gain, patience, per_iteration, chosen)
             if np.array_equal(problem.project(found), found):
                 return found, settled
         return _minimise_within(problem, problem.domain, evaluate, start, max_iter, gtol)
@@ -155,7 +153,6 @@ def _minimise_within(
 
 
 def _minimise_freely(
-    problem: Problem,
     evaluate: Evaluate,
     start: np.ndarray,
     max_iter: int,
