@@ -6,13 +6,13 @@ import csv
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-__all__ = ["Row", "Task", "TaskOfFields", "read", "run_all"]
+__all__ = ["Row", "Task", "TaskOfFields", "joined", "read", "run_all"]
 
 Row = dict[str, Any]
 #: How the status of a task that raised an exception begins. It is tried again by the next run.
@@ -33,17 +33,29 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class TaskOfFields:
-    """A task that its fields tell, all of which are columns."""
+    """A task that its fields tell, all of which are columns but those that are named in ``no_columns``."""
+
+    no_columns: ClassVar[tuple[str, ...]] = ()
 
     @property
     def name(self) -> str:
         """Name of the task, which no other task has."""
-        return "|".join(map(str, asdict(self).values()))
+        return joined(asdict(self))
 
     @property
     def columns(self) -> Row:
         """Columns that all rows of the task share."""
-        return {"task": self.name} | asdict(self)
+        return {"task": self.name} | self.shared
+
+    @property
+    def shared(self) -> Row:
+        """The fields that are columns."""
+        return {name: value for name, value in asdict(self).items() if name not in self.no_columns}
+
+
+def joined(fields: Row) -> str:
+    """The values of fields as a name."""
+    return "|".join(map(str, fields.values()))
 
 
 AnyTask = TypeVar("AnyTask", bound=Task)

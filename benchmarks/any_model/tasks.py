@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks._common import set_threads
-from benchmarks._runner import Row
+from benchmarks._runner import Row, TaskOfFields, joined
 from benchmarks.any_model.data import Split, load_split
 from benchmarks.any_model.fronts import HEAD, HEAD_WITH_GROUPS
 from benchmarks.any_model.methods import METHODS, ONLY_FOR, UNCONSTRAINED, Outcome, Setting
@@ -30,8 +31,10 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(TaskOfFields):
     """One method on one split for one notion."""
+
+    no_columns: ClassVar[tuple[str, ...]] = ("kappas",)
 
     data: str
     seed: int
@@ -42,13 +45,8 @@ class Task:
     @property
     def name(self) -> str:
         """Name of the task, which no other task has; bounds that are fitted one by one are part of it."""
-        parts = [str(getattr(self, name)) for name in _SHARED]
-        return "|".join(parts + [f"{kappa:g}" for kappa in self.kappas if self.method in ONE_BY_ONE])
-
-    @property
-    def columns(self) -> Row:
-        """Columns that all rows of the task share."""
-        return {"task": self.name} | {name: asdict(self)[name] for name in _SHARED}
+        bounds = [f"{kappa:g}" for kappa in self.kappas if self.method in ONE_BY_ONE]
+        return "|".join([joined(self.shared), *bounds])
 
 
 def all_tasks(

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 
 from benchmarks._common import Table
-from benchmarks._runner import Row
+from benchmarks._runner import Row, TaskOfFields
 from benchmarks.auc_fairness.methods import CASES, GAPS, METHODS, MODELS, Scores, Setting, scores_of
 from benchmarks.partial_fairness.cases import split, standardised
 from fairconstrained import AUCFairClassifier
@@ -45,8 +45,10 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(TaskOfFields):
     """One fit; ``parameter`` is kappa, or the weight of a penalty."""
+
+    no_columns: ClassVar[tuple[str, ...]] = ("rows",)
 
     data: str
     metric: str
@@ -56,17 +58,6 @@ class Task:
     step: float
     seed: int
     rows: int | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the task, which no other task has."""
-        return "|".join(str(value) for value in asdict(self).values())
-
-    @property
-    def columns(self) -> Row:
-        """Columns that all rows of the task share."""
-        shared = ("data", "metric", "model", "method", "parameter", "step", "seed")
-        return {"task": self.name} | {name: getattr(self, name) for name in shared}
 
 
 def all_tasks(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ import torch
 from scipy.special import expit
 
 from benchmarks._common import RESULTS
-from benchmarks._runner import Row
+from benchmarks._runner import Row, TaskOfFields, joined
 from benchmarks.loss_parity.constraints import constraints, signed_gap
 from benchmarks.loss_parity.datasets import SPLITS, Part, Parts, datasets, load_parts, split_seed
 from benchmarks.loss_parity.discovery import missing
@@ -47,8 +48,10 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(TaskOfFields):
     """One run; ``limit`` is its processor time in seconds, None for methods that end by themselves."""
+
+    no_columns: ClassVar[tuple[str, ...]] = ("stem",)
 
     dataset: str
     split: str
@@ -61,12 +64,7 @@ class Task:
     @property
     def name(self) -> str:
         """Name of the task, which no other task has."""
-        return "|".join(str(getattr(self, name)) for name in _SHARED)
-
-    @property
-    def columns(self) -> Row:
-        """Columns that all rows of the task share."""
-        return {"task": self.name} | {name: asdict(self)[name] for name in _SHARED}
+        return joined(self.shared)
 
 
 def time_limits(seconds: float | None = None) -> dict[str, float]:

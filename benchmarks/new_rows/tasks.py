@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import ClassVar
 
 from benchmarks._common import set_threads
-from benchmarks._runner import Row
+from benchmarks._runner import Row, TaskOfFields, joined
 from benchmarks.any_model.methods import Setting
 from benchmarks.any_model.notions import NOTIONS
 from benchmarks.any_model.tasks import measures
@@ -23,8 +24,10 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(TaskOfFields):
     """One method on one split, for one notion and bound."""
+
+    no_columns: ClassVar[tuple[str, ...]] = ("kappa",)  # a row has that of its own
 
     data: str
     seed: int
@@ -35,12 +38,7 @@ class Task:
     @property
     def name(self) -> str:
         """Name of the task, which no other task has."""
-        return "|".join([*(str(getattr(self, name)) for name in _SHARED), f"{self.kappa:g}"])
-
-    @property
-    def columns(self) -> Row:
-        """Columns that all rows of the task share."""
-        return {"task": self.name} | {name: asdict(self)[name] for name in _SHARED}
+        return joined(self.shared | {"kappa": f"{self.kappa:g}"})
 
 
 def all_tasks(

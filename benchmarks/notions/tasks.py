@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
 from benchmarks._common import set_threads
-from benchmarks._runner import Row
+from benchmarks._runner import Row, TaskOfFields
 from benchmarks.any_model.methods import UNCONSTRAINED
 from benchmarks.any_model.tasks import measures
 from benchmarks.notions import fairlearn_methods, heads, linear, oxonfair_methods
@@ -29,23 +30,15 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(TaskOfFields):
     """A method on one split, for one notion and its bound; of another package, with ours at the value it reached."""
+
+    no_columns: ClassVar[tuple[str, ...]] = ("method",)  # a row has that of its own
 
     data: str
     seed: int
     notion: str
     method: str
-
-    @property
-    def name(self) -> str:
-        """Name of the task, which no other task has."""
-        return "|".join(str(value) for value in asdict(self).values())
-
-    @property
-    def columns(self) -> Row:
-        """Columns that all rows of the task share."""
-        return {"task": self.name} | {name: asdict(self)[name] for name in _SHARED}
 
 
 def all_tasks(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks._runner import Row, TaskOfFields
 from benchmarks.partial_fairness.cases import ALL_CASES, Interval, split, standardised
 from fairconstrained import PairwiseParityClassifier, PartialParityClassifier, RegularizedParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
@@ -32,7 +33,6 @@ STOCHASTIC_OPTIONS = {"batch_size": 64, "max_outer": 12, "select": "last"}
 #: Scores kept of every group for the curves and densities, evenly spaced by rank.
 N_QUANTILES = 200
 
-Row = dict[str, Any]
 Scores = Callable[[Any, np.ndarray], np.ndarray]
 
 
@@ -60,7 +60,7 @@ PAPERS_SETTING = "logistic 1e-4"
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(TaskOfFields):
     """One fit.
 
     Attributes
@@ -85,6 +85,8 @@ class Task:
         Whether the gap is divided by the interval's length in training, as in eqs. 15 and 21; False is the rank gap.
     """
 
+    no_columns: ClassVar[tuple[str, ...]] = ("interval", "measured", "rows", "max_iter")
+
     experiment: str
     data: str
     notion: str
@@ -100,16 +102,9 @@ class Task:
     normalize: bool = False
 
     @property
-    def name(self) -> str:
-        """Name by which the results know that the task is done."""
-        return "|".join(str(value) for value in asdict(self).values())
-
-    @property
     def columns(self) -> Row:
         """Columns that all rows of the task share."""
-        shared = ("experiment", "data", "notion", "normalize", "method", "setting", "parameter", "seed", "levels")
-        trained_on = f"{self.interval[0]:g}-{self.interval[1]:g}"
-        return {"task": self.name, "trained_on": trained_on} | {name: getattr(self, name) for name in shared}
+        return super().columns | {"trained_on": f"{self.interval[0]:g}-{self.interval[1]:g}"}
 
 
 class Split(NamedTuple):
