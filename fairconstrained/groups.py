@@ -59,8 +59,9 @@ class GroupEncoder:
         if sp.issparse(table):
             raise ValueError(
                 "sensitive_features is a sparse matrix, which says which groups a row belongs to, and groups must not "
-                "overlap here. Pass one column with the group of every row; only RateParityClassifier, "
-                "LossParityClassifier, rate_gap, loss_parity_gap and group_rates take groups that overlap."
+                "overlap here. Pass one column with the group of every row. Groups that overlap are taken by "
+                "RateParityClassifier, LossParityClassifier, GroupLossClassifier and GroupLossRegressor, alone or as "
+                "heads, and by the metrics rate_gap, loss_parity_gap and group_rates."
             )
         self.labels: tuple[Hashable, ...]
         if table.shape[1] == 1:

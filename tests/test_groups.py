@@ -1,10 +1,13 @@
 """GroupEncoder: any column-like input becomes codes and labels that a user recognises."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import fairconstrained as fc
 from fairconstrained import groups
 from fairconstrained.cells import cell_maxima, cell_sums, sums_above
 from fairconstrained.groups import (
@@ -14,6 +17,7 @@ from fairconstrained.groups import (
     is_membership,
     threshold_groups,
 )
+from fairconstrained.metrics.registry import find_metric, metric_names
 
 
 @pytest.mark.parametrize(
@@ -179,6 +183,18 @@ def test_rows_of_the_same_groups_are_a_part(kind):
     assert membership.labels[membership.codes[0]] == (0, 1)
     assert membership.labels[membership.codes[2]] == ()
     np.testing.assert_array_equal(membership.unions.of_rows(membership.codes).toarray(), MEMBERS)
+
+
+def test_a_sparse_matrix_where_groups_must_not_overlap_names_all_that_take_it():
+    with pytest.raises(ValueError, match="sparse matrix") as error:
+        GroupEncoder(sp.csr_array(MEMBERS))
+    classes = {name for name in fc.__all__ if isinstance(getattr(fc, name), type)}
+    estimators = {name for name in classes if getattr(getattr(fc, name), "_takes_overlapping_groups", False)}
+    metrics = {info.name: info.overlapping for info in (find_metric(name)[0] for name in metric_names())}
+    takers = estimators | {name for name, overlapping in metrics.items() if overlapping}
+    assert len(takers) > 4
+    words = set(re.findall(r"\w+", str(error.value).split("Groups that overlap", 1)[1]))
+    assert takers == words & {*classes, *metrics}
 
 
 def test_many_groups_and_rows():
