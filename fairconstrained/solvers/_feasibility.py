@@ -32,7 +32,7 @@ _LENGTHENING = 1.5
 
 _MESSAGE = (
     "a stationary point of the violation was found, where the constraints do not hold: no small change of the "
-    "parameters makes them hold. Try another start (random_state), a larger kappa, or a larger domain."
+    "parameters makes them hold. Try another start (random_state), looser bounds, or a larger domain."
 )
 
 

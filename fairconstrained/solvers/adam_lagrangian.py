@@ -29,7 +29,10 @@ _HALVINGS = 50
 _NEWTON = 20
 #: A range of the scores below this share of what it was leaves nothing of a model.
 _ALMOST_NOTHING = 0.01
-_NOTHING_LEFT = "kappa is met by scores that are all but the same for all rows. Raise it, or merge groups."
+_NOTHING_LEFT = (
+    "the bounds are kept by scores that are all but the same for all rows. Loosen them, or merge groups where groups "
+    "are compared."
+)
 #: Rows of the sample for the multipliers: for every group, and at most.
 _GROUP_ROWS, _UPDATE_ROWS = 1250, 10_000
 #: Epochs, and the steps that they make up at least.
@@ -51,7 +54,8 @@ class AdamLagrangian(StochasticSolver):
        such a layer are trained further as a whole.
     3. If that ends outside ``kappa``, Newton steps to the constraints follow. If they fail, or if this gives a better
        model, the parameters of the last layer are multiplied by the largest factor in [0, 1] with which the metric is
-       within ``kappa``. There is one, because with the factor zero all scores are equal.
+       within ``kappa``. Between groups there is one, because with the factor zero all scores are equal. Where none is,
+       as under a low bound on the loss of every group, the result is that of the second part.
 
     The options of every `StochasticSolver`, such as ``select`` and ``max_time``, apply to the first part. After an
     interruption the other two parts still run.
@@ -143,11 +147,13 @@ class AdamLagrangian(StochasticSolver):
             candidates = tuple(_with_layer(result.model_state, layer, found) for found in polished.candidates)
             polished = replace(polished, candidates=candidates)
             if not _is_fair(problem, params):  # or fair but for the last digit, which another sum rounds differently
-                params[layer.entries] = _made_fair(head, polished.model_state)
-                if not _is_fair(problem, params):  # scores so large that rounding decides
-                    params[layer.entries] = 0.0
-                if np.ptp(problem.scores(params)) < _ALMOST_NOTHING * np.ptp(head.scores(polished.model_state)):
-                    result = replace(result, message=f"{result.message} {_NOTHING_LEFT}".strip())
+                made = _with_layer(params, layer, _made_fair(head, polished.model_state))
+                if not _is_fair(problem, made):  # scores so large that rounding decides
+                    made[layer.entries] = 0.0
+                if _is_fair(problem, made):  # a low loss of every group, say, is not that of a score of zero
+                    params = made
+                    if np.ptp(problem.scores(params)) < _ALMOST_NOTHING * np.ptp(head.scores(polished.model_state)):
+                        result = replace(result, message=f"{result.message} {_NOTHING_LEFT}".strip())
         return self._joined(problem, result, polished, params)
 
     def _joined(

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairconstrained.constraints import AUCGap, DemographicParity, LossParity
+from fairconstrained.constraints import AUCGap, DemographicParity, GroupRates, LossParity
 from fairconstrained.data import FairData
 from fairconstrained.domains import L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
@@ -308,11 +308,22 @@ def test_the_promise_is_kept_when_the_second_part_fails(request, failing, monkey
     assert result.surrogate_violation == pytest.approx(max(at.constraints.max(), 0), abs=1e-12)
     if kappa == 0.0 and not newton:  # equal scores are all that is left, and that is said
         assert np.ptp(problem.scores(result.model_state)) < 1e-6
-        assert "kappa is met by scores that are all but the same for all rows" in result.message
+        assert "the bounds are kept by scores that are all but the same for all rows" in result.message
     elif groups == "two_groups" and kappa > 0:
         assert np.ptp(problem.scores(result.model_state)) > 0.1
         assert result.message == ""
         assert result.objective < np.log(2) - 0.003
+
+
+def test_where_scores_of_zero_do_not_keep_a_bound_either_the_best_found_stays(two_groups):
+    """A loss below that of a score of zero, and below what the network reaches."""
+    problem = problem_of(two_groups, GroupRates("log_loss", rule="ceiling", kappa=0.05))
+    result = solve(problem)
+    assert result.status == Status.INFEASIBLE
+    (worst,) = result.constraint_values.values()
+    assert 0.05 < worst < np.log(2) - 0.02
+    assert np.ptp(problem.scores(result.model_state)) > 0.1
+    assert result.message == ""
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
