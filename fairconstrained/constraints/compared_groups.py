@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.cells import cell_maxima, cell_sums
+from fairconstrained.checks.messages import shortened
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._resolution import CellSizes, resolution
@@ -25,8 +26,6 @@ __all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits", "by_label", "group
 
 #: Value of ``min_group_size`` that asks for as many rows as ``kappa`` needs.
 AUTO = "auto"
-#: Small groups that a message lists.
-_SHOWN = 10
 
 
 class GroupLimits(NamedTuple):
@@ -177,7 +176,7 @@ class ComparedGroups:
         if notion.strata is not None:  # the stratum tells what is missing
             cells = everything.cell_sizes(data, notion)
             counts = {label: int(n) for label, n in zip(cells.labels, cells.counts, strict=True) if n < min_size}
-        shown = dict(list(counts.items())[:_SHOWN]) | ({"...": len(counts)} if len(counts) > _SHOWN else {})
+        shown = shortened(counts)
         if small == "error":
             if not min(counts.values()):
                 raise ValueError(

@@ -322,7 +322,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     @property
     @override
     def _bounded_rows(self) -> str:
-        return "training rows, scored out of fold" if self.n_boosters_ > 1 else super()._bounded_rows
+        return "training rows scored out of fold" if self.n_boosters_ > 1 else super()._bounded_rows
 
     @override
     def _may_tell_folds(self, solver: Solver, problem: Problem) -> bool:

@@ -82,7 +82,8 @@ class GroupThresholdClassifier(Postprocessor):
         "equalized_odds", "predictive_equality", "error_rate_parity" or "predictive_parity", for differences between
         groups of at most ``kappa``; those with the ending "_ratio", such as "demographic_parity_ratio", for ratios of
         at least ``1 - kappa``. Or a `~fairconstrained.constraints.GroupRates`, which also has floors and ceilings of a
-        rate, or several of them with names, each with its own ``kappa``. The rule "to_overall" is not possible here.
+        rate, or several of them with names, each with its own ``kappa``; its ``small_groups`` says how groups are
+        treated that are too small for the bound. The rule "to_overall" is not possible here.
     objective : {"accuracy", "balanced_accuracy", "f1"}, Objective or callable, default="accuracy"
         Objective: by name, `~fairconstrained.objectives.CostMatrix` or another objective of decisions, or a function
         of ``(tn, fp, fn, tp)``, as shares of all rows, that is maximised, see

@@ -318,7 +318,7 @@ def test_a_promise_for_new_rows_takes_a_margin_of_the_bounded_scores(rows):
 def test_the_rows_of_the_bound_are_named(rows, capsys):
     X, y, groups = rows
     words = {}
-    for cv, where in ((None, "training rows"), (2, "training rows, scored out of fold")):
+    for cv, where in ((None, "training rows"), (2, "training rows scored out of fold")):
         model = fitted(rows, 0.2, cv=cv, verbose=1)
         report = FairnessReport.from_estimator(model, X, y, sensitive_features=groups, n_resamples=None).to_html()
         assert f"{model.constraint_values_['demographic_parity']:.4g} on the {where}" in report
@@ -662,7 +662,7 @@ def test_bounds_that_learning_alone_keeps_are_kept():
         assert model.constraint_values_["bounded_group_loss"] <= kappa
         assert model.n_iter_ == 30
     with pytest.warns(
-        ConvergenceWarning, match=r"bounded_group_loss is \d+ on the training rows, scored out of fold and"
+        ConvergenceWarning, match=r"bounded_group_loss is \d+ on the training rows scored out of fold and"
     ):
         assert fit(0.5 * free).status_ == "infeasible"
 

@@ -147,6 +147,8 @@ def test_small_groups_are_refused_merged_or_ignored():
     groups = np.where(np.arange(len(Y)) < 30, "few", np.where(GROUPS == 0, "a", "b"))
     with pytest.raises(ValueError, match="min_group_size=50"):
         GroupLossClassifier("minimax").fit(X, Y, sensitive_features=groups)
+    with pytest.raises(ValueError, match="and 47 more}"):
+        GroupLossClassifier("minimax").fit(X, Y, sensitive_features=np.arange(len(Y)) % 57)
     model = GroupLossClassifier("minimax", small_groups="ignore", **QUICK).fit(X, Y, sensitive_features=groups)
     assert model.ignored_groups_ == ["few"]
     assert model.group_losses_.compared_as["few"] is None
