@@ -137,7 +137,11 @@ class FairClassifierMixin(ClassifierMixin):
         kind = type_of_target(y, input_name="y")
         if kind != "binary":
             check_classification_targets(y)
-            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}. Compare one class with "
+                "all others, as with y == one_class, or take RateParityClassifier, PartialParityClassifier or "
+                "LossParityClassifier, alone or as heads."
+            )
         self.classes_, codes = np.unique(y, return_inverse=True)
         present = codes if sample_weight is None else codes[sample_weight > 0]
         if np.count_nonzero(np.bincount(present)) < 2:
