@@ -18,14 +18,14 @@ from fairconstrained.objectives.class_weights import ClassWeights
 from fairconstrained.pairwise import PairTerms
 from fairconstrained.views import DifferenceOfConvex, RowLosses, SingleRows, Stochastic
 
-__all__ = ["BoundLoss", "BoundReweightedLoss", "ClassLoss", "Loss", "ReweightedLoss"]
+__all__ = ["BoundLoss", "BoundReweightedLoss", "ClassLoss", "ConvexLoss", "Loss", "ReweightedLoss"]
 
 
 @dataclass(frozen=True)
 class Loss(Objective):
     """A loss ``l(s, y)`` of one score and one target; the objective is its weighted mean.
 
-    A new loss is a subclass with `of`; with `split` it also serves difference-of-convex solvers.
+    A new loss is a subclass with `of` and `split`, or one of `ConvexLoss` with `of` alone.
     """
 
     #: Whether the loss is convex in the score and has a second derivative everywhere, see `second_derivative`.
@@ -103,6 +103,16 @@ class Loss(Objective):
     @override
     def of_several_classes(self) -> Loss | None:
         return None
+
+
+@dataclass(frozen=True)
+class ConvexLoss(Loss):
+    """A loss that is convex in the score, so that it needs no other one to be subtracted."""
+
+    @override
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        losses = self.of(scores, targets)
+        return losses, torch.zeros_like(losses)
 
 
 @dataclass(frozen=True)

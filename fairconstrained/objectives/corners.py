@@ -12,7 +12,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.checks.messages import check_positive
-from fairconstrained.objectives._loss import Loss
+from fairconstrained.objectives._loss import ConvexLoss, Loss
 
 __all__ = ["Absolute", "Hinge", "RoundedCorner"]
 
@@ -21,7 +21,7 @@ _SHARP = 1e-6
 
 
 @dataclass(frozen=True)
-class RoundedCorner(Loss):
+class RoundedCorner(ConvexLoss):
     r"""A loss with its corner rounded by a hyperbola, for Newton steps.
 
     .. math:: \ell_\omega(s, y) = \frac{a_y + b_y}{2} r + \frac{b_y - a_y}{2} \sqrt{r^2 + \omega^2}, \qquad r = s - y
@@ -83,14 +83,9 @@ class RoundedCorner(Loss):
         """Lines through the corner, which are below the loss without rounding as well."""
         return duals * (scores - targets)
 
-    @override
-    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss and zero, as it is convex."""
-        return self.of(scores, targets), torch.zeros_like(scores)
-
 
 @dataclass(frozen=True)
-class Hinge(Loss):
+class Hinge(ConvexLoss):
     """``max(1 - y s, 0)``, its corner rounded by a parabola over ``smoothing``.
 
     Parameters
@@ -125,10 +120,6 @@ class Hinge(Loss):
     def sides(self, targets: Tensor) -> tuple[Tensor, Tensor]:
         return (-targets).clamp(max=0), (-targets).clamp(min=0)
 
-    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss and zero, as it is convex."""
-        return self.of(scores, targets), torch.zeros_like(scores)
-
     def path(self) -> tuple[Loss, ...]:
         """Hinges with rounder corners, then this one."""
         return (*(Hinge(s) for s in (0.5, 0.1) if s > self.smoothing), self)
@@ -139,7 +130,7 @@ class Hinge(Loss):
 
 
 @dataclass(frozen=True)
-class Absolute(Loss):
+class Absolute(ConvexLoss):
     """``|s - y|``."""
 
     has_corner: ClassVar[bool] = True
@@ -155,10 +146,6 @@ class Absolute(Loss):
     @override
     def sides(self, targets: Tensor) -> tuple[Tensor, Tensor]:
         return -torch.ones_like(targets), torch.ones_like(targets)
-
-    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss and zero, as it is convex."""
-        return self.of(scores, targets), torch.zeros_like(scores)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """``(1 + s) / 2``, clipped to [0, 1]: ranks like the score, but is not calibrated."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.checks.messages import check_positive
-from fairconstrained.objectives._loss import Loss
+from fairconstrained.objectives._loss import ConvexLoss, Loss
 from fairconstrained.objectives.corners import Absolute, Hinge
 from fairconstrained.objectives.multinomial import MultinomialLogistic
 
@@ -38,7 +38,7 @@ _DEVIATION = np.pi / np.sqrt(3)
 
 
 @dataclass(frozen=True)
-class Logistic(Loss):
+class Logistic(ConvexLoss):
     """``log(1 + exp(-y s))``."""
 
     is_smooth_and_convex: ClassVar[bool] = True
@@ -62,10 +62,6 @@ class Logistic(Loss):
     def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
         share = torch.sigmoid(scores)
         return share * (1 - share)
-
-    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss and zero, as it is convex."""
-        return self.of(scores, targets), torch.zeros_like(scores)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """``1 / (1 + exp(-s))``."""
@@ -120,7 +116,7 @@ class TruncatedLogistic(Logistic):
 
 
 @dataclass(frozen=True)
-class Squared(Loss):
+class Squared(ConvexLoss):
     """``(s - y)^2 / 2`` (Example D.1)."""
 
     is_smooth_and_convex: ClassVar[bool] = True
@@ -141,10 +137,6 @@ class Squared(Loss):
     @override
     def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
         return torch.ones_like(scores)
-
-    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss and zero, as it is convex."""
-        return self.of(scores, targets), torch.zeros_like(scores)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """``(1 + s) / 2``, clipped to [0, 1]: the least-squares score estimates ``E[y | x]``."""
@@ -269,7 +261,7 @@ class ErrorRate(DecisionRate):
 
 
 @dataclass(frozen=True)
-class Score(Loss):
+class Score(ConvexLoss):
     """``offset + scale s``, the score itself in the units of the user.
 
     Parameters
@@ -290,11 +282,6 @@ class Score(Loss):
     @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
         return torch.full_like(scores, self.scale)
-
-    @override
-    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the score and zero, as it is linear."""
-        return self.of(scores, targets), torch.zeros_like(scores)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from scipy.special import softmax
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.objectives._loss import Loss
+from fairconstrained.objectives._loss import ConvexLoss
 
 __all__ = ["MultinomialLogistic"]
 
 
 @dataclass(frozen=True)
-class MultinomialLogistic(Loss):
+class MultinomialLogistic(ConvexLoss):
     r"""Log loss :math:`\log \sum_k e^{s_k} - s_y` of the scores s of all classes and the number y of the own class.
 
     For two classes it is `Logistic` of the difference of their scores.
@@ -51,11 +51,6 @@ class MultinomialLogistic(Loss):
         """Second derivatives ``p (1 - p)`` in the score of every class; Tensor of shape (n_samples, n_classes)."""
         shares = torch.softmax(scores, dim=1)
         return (shares * (1 - shares)).clamp(min=1e-12)
-
-    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss and zero, as it is convex."""
-        losses = self.of(scores, targets)
-        return losses, torch.zeros_like(losses)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Softmax of the scores; ndarray of shape (n_samples, n_classes)."""
