@@ -50,7 +50,7 @@ class NewRowEstimates:
     corrections : dict
         Corrections that the estimates contain, by the constraint's name, see `for_all_rows`.
     optimism : dict
-        Optimism of the differences by the constraint's name, where the fit makes up for it.
+        Optimism of the differences by the constraint's name, where the fit makes up for it; a constant score has none.
     own_errors : dict
         Standard errors of the metrics of the model of all rows, where they were computed before the estimates.
     has_constant : bool

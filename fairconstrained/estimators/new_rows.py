@@ -279,7 +279,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         gaps, corrections, found, power = {}, {}, {}, self._optimism_power()
         for constraint, seen, differences in zip(problem.constraints, held.seen, held.differences, strict=True):
             own = optimism(constraint, held.scores, differences, n_folds)
-            if own is not None:
+            if own is not None and not held.has_constant:
                 found[constraint.name] = own
             estimate, correction = constraint.metric(held.scores), 0.0
             if self.promise == "training":  # otherwise a bound is chosen by the estimates, and chance favours them

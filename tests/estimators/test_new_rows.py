@@ -26,8 +26,8 @@ from fairconstrained import (
 from fairconstrained.constraints import DemographicParity, GroupRates, LossParity
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.estimators import _new_row_estimates
-from fairconstrained.estimators._cross_fitted_gaps import for_all_rows
+from fairconstrained.estimators import _new_row_estimates, new_rows
+from fairconstrained.estimators._cross_fitted_gaps import for_all_rows, held_out_scores
 from fairconstrained.estimators._new_row_estimates import NewRowEstimates, NewRowGap
 from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.exceptions import ConvergenceWarning, NewRowsWarning
@@ -444,6 +444,19 @@ def test_a_constant_model_of_a_fold_says_nothing_of_a_model_that_is_not(rows):
     assert told.estimate == 1
     assert told.standard_error < 0.01
     assert told.how == "the training rows, as a model of 2-fold cross-fitting has a constant score"
+
+
+def test_a_constant_model_of_a_fold_tells_no_optimism_that_a_second_fit_makes_up_for(rows, monkeypatch):
+    first = fitted(AUCFairClassifier(0.05, new_row_folds=None), rows)
+
+    def beside_a_constant(problem, *args):
+        held = held_out_scores(problem, *args)
+        return held._replace(scores=-1.0 * problem.data.codes, has_constant=True)
+
+    monkeypatch.setattr(new_rows, "held_out_scores", beside_a_constant)
+    model = fitted(AUCFairClassifier(0.05), rows)
+    assert "has a constant score" in model.new_row_gaps_["inter_group"].how
+    np.testing.assert_array_equal(model.coef_, first.coef_)
 
 
 def test_few_accepted_by_the_model_of_all_rows_make_the_estimate_uncertain():
