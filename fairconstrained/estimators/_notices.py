@@ -85,6 +85,12 @@ def _nothing_bounded(estimator: Any) -> str:
             "nothing is bounded and the unconstrained model was fitted. Set small_groups='merge', or merge groups "
             "yourself."
         )
+    if merged := estimator._fitted.small.merged:
+        return (
+            f"small_groups='merge' leaves a single group (it put {shortened(list(merged))} together), so nothing is "
+            "bounded and the unconstrained model was fitted. Merge groups yourself, into at least two that are large "
+            "enough, or raise kappa."
+        )
     if estimator._bounds_nothing():
         return (
             "constraint=[] names no constraint, so nothing is bounded and the unconstrained model was fitted. Give at "
