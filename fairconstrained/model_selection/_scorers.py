@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.metadata_routing import UNUSED
 
 from fairconstrained.checks.docstrings import documented_by
@@ -269,7 +270,7 @@ def make_fairness_scorer(
     >>> make_fairness_scorer(independence_gap)
     make_fairness_scorer(independence_gap, response='predict')
     """
-    check_options(metric, kwargs)
+    _check_metric(metric, kwargs)
     return FairnessScorer(
         metric,
         _resolve_response(metric, response),
@@ -310,7 +311,7 @@ def make_performance_scorer(
     >>> make_performance_scorer(fbeta_score, beta=2)
     make_performance_scorer(fbeta_score, response='predict', beta=2)
     """
-    check_options(metric, kwargs)
+    _check_metric(metric, kwargs)
     return FairnessScorer(
         metric,
         _resolve_response(metric, response),
@@ -319,6 +320,16 @@ def make_performance_scorer(
         pos_label=pos_label,
         metric_params=kwargs,
     )
+
+
+def _check_metric(metric: Any, options: Mapping[str, Any]) -> None:
+    """Raise an error for what is no function, such as a name, and for arguments that a metric does not have."""
+    if not callable(metric):
+        raise InvalidParameterError(
+            f"metric must be a function, such as one of fairconstrained.metrics; got {metric!r}. For a scorer by name, "
+            "call get_fairness_scorer, whose names get_fairness_scorer_names lists."
+        )
+    check_options(metric, options)
 
 
 def _needs_strata(metric: Metric) -> bool:

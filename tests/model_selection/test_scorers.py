@@ -348,6 +348,12 @@ def test_unknown_names_list_the_known_ones():
         get_fairness_scorer("independence_gap")
 
 
+@pytest.mark.parametrize("make", [make_fairness_scorer, make_performance_scorer])
+def test_a_name_in_place_of_a_metric_is_an_error_that_names_the_other_function(make):
+    with pytest.raises(TypeError, match=r"metric must be a function.*got 'independence_gap'.*get_fairness_scorer"):
+        make("independence_gap")
+
+
 def test_auto_reads_the_argument_name():
     assert make_fairness_scorer(lambda y_true, y_pred: 0.0).response == "predict"
     assert make_fairness_scorer(lambda y_true, y_score: 0.0).response == "decision_function"
