@@ -196,7 +196,7 @@ class Growth:
 
     def __init__(self, rows: BinnedRows, unseen: np.ndarray, begin: Ensemble) -> None:
         self.unseen, self._begin, self.scores = unseen, begin, begin.scores(rows.X)
-        self._seen = np.setdiff1d(np.arange(self.scores.size), unseen)
+        self._seen, self._n_trees = np.setdiff1d(np.arange(self.scores.size), unseen), 0
         # LightGBM leaves out features that no leaf of enough rows can be split by, and fails where none is left.
         features = range(rows.dataset.num_feature())
         self._can_split = any(rows.dataset.feature_num_bin(feature) > 1 for feature in features)
@@ -214,14 +214,15 @@ class Growth:
         """
         if not self._can_split:
             return False
-        before = self._booster.num_trees()
-        self._booster.update(fobj=lambda *_: (slopes[self._seen], curvature[self._seen]))
+        is_empty = self._booster.update(fobj=lambda *_: (slopes[self._seen], curvature[self._seen]))
         self._follow()
-        return self._booster.num_trees() > before
+        self._n_trees += not is_empty  # LightGBM keeps a first tree without a split, and counts it
+        return not is_empty
 
     def undo(self) -> None:
         """Take the last tree away."""
         self._booster.rollback_one_iter()
+        self._n_trees -= 1
         self._follow()
 
     def _follow(self) -> None:
@@ -242,8 +243,7 @@ class Growth:
 
     def state(self) -> Ensemble:
         """The ensemble so far."""
-        n_trees = self._booster.num_trees()
-        new = (Part(self._booster, n_trees),) if n_trees else ()
+        new = (Part(self._booster, self._n_trees),) if self._n_trees else ()
         return replace(self._begin, parts=(*self._begin.parts, *new))
 
 

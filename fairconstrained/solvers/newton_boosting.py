@@ -34,8 +34,8 @@ _OBSERVED = 4
 _MOST_COSTS = 0.9
 #: Messages where the model is a constant, and where it is worse than one.
 _NO_TREE = (
-    "no tree could be grown, as no split leaves enough rows on both sides, so that all scores are the same. Give it "
-    "more rows, or lower min_child_samples in lgbm_params."
+    "no tree could be grown, as no split leaves enough rows on both sides and gains enough, so that all scores are the "
+    "same. Give it more rows, or lower min_child_samples or min_gain_to_split in lgbm_params."
 )
 _WORSE = "its objective is {:.4g}, and that of a constant score {:.4g}. Lower learning_rate, or loosen kappa."
 

@@ -401,9 +401,10 @@ def test_what_cannot_be_measured_on_other_rows_has_no_estimate(rows, monkeypatch
 
 
 def test_trees_that_are_no_use_are_said(rows):
-    with pytest.warns(ConvergenceWarning, match="no tree could be grown"):
-        model = fitted(rows, 0.1, lgbm_params={"min_child_samples": 1000})
-    assert model.n_trees_ == 0
+    for params in ({"min_child_samples": 1000}, {"min_gain_to_split": 1e9}):
+        with pytest.warns(ConvergenceWarning, match="no tree could be grown"):
+            model = fitted(rows, 0.1, lgbm_params=params)
+        assert (model.n_trees_, model.booster_) == (0, None)
     with pytest.warns(ConvergenceWarning, match=r"that of a constant score 0\.69.* Lower learning_rate"):
         fitted(rows, 0.3, learning_rate=5.0)
     with pytest.raises(ValueError, match="cv=601 folds need as many rows, and there are 600; lower cv"):

@@ -115,9 +115,10 @@ def test_trees_do_not_depend_on_rows_that_they_do_not_see(rows):
     np.testing.assert_array_equal(*trees)
 
 
-def test_growth_says_that_there_is_no_tree_to_add(rows):
+@pytest.mark.parametrize("params", [{"min_child_samples": 200}, {"min_gain_to_split": 1e9}])
+def test_growth_says_that_there_is_no_tree_to_add(rows, params):
     data = data_of(rows)
-    growth = growth_on(data, min_child_samples=200)
+    growth = growth_on(data, **params)
     assert not growth.grow(np.ones(data.n_samples), np.ones(data.n_samples))
     assert growth.state().n_trees == 0
 
