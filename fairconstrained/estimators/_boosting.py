@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from typing_extensions import override
 
 from fairconstrained.checks.inputs import is_dask, refuse_masked
+from fairconstrained.checks.messages import meant
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
@@ -31,7 +32,7 @@ from fairconstrained.estimators.parameters import (
     parameter,
     with_parameters,
 )
-from fairconstrained.models.boosted_trees import BoostedTrees, lightgbm
+from fairconstrained.models.boosted_trees import BoostedTrees, lightgbm, lightgbm_names
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Callback, NewtonBoosting, Solver, SolverResult, beats_constants
@@ -41,42 +42,20 @@ __all__ = ["BaseFairBoosting"]
 
 #: Parameters of LightGBM that have a parameter of their own here, or would change what the trees are fitted to.
 _REFUSED = {
-    **dict.fromkeys(("objective", "objective_type", "app", "application", "loss"), "use objective"),
-    **dict.fromkeys(
-        (
-            "num_iterations",
-            "num_iteration",
-            "n_iter",
-            "num_tree",
-            "num_trees",
-            "num_round",
-            "num_rounds",
-            "nrounds",
-            "num_boost_round",
-            "n_estimators",
-            "max_iter",
-        ),
-        "use n_estimators",
-    ),
-    **dict.fromkeys(("learning_rate", "shrinkage_rate", "eta"), "use learning_rate"),
-    **dict.fromkeys(("num_leaves", "num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"), "use num_leaves"),
-    **dict.fromkeys(("monotone_constraints", "monotone_constraint", "monotonic_cst", "mc"), "use monotonic_cst"),
-    **dict.fromkeys(
-        ("categorical_feature", "categorical_features", "categorical_column", "cat_feature", "cat_column"),
-        "use categorical_features",
-    ),
-    **dict.fromkeys(
-        ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change"),
-        "use early_stopping_rounds",
-    ),
-    **dict.fromkeys(("scale_pos_weight", "is_unbalance", "unbalance", "unbalanced_sets"), "use sample_weight"),
-    **dict.fromkeys(("linear_tree", "linear_trees"), "leaves are constants"),
-    **dict.fromkeys(("num_class", "num_classes"), "there is one score"),
-    **dict.fromkeys(("seed", "random_seed", "random_state"), "use random_state"),
-    **dict.fromkeys(("num_threads", "num_thread", "nthread", "nthreads", "n_jobs"), "use n_jobs"),
+    "objective": "use objective",
+    "num_iterations": "use n_estimators",
+    "learning_rate": "use learning_rate",
+    "num_leaves": "use num_leaves",
+    "monotone_constraints": "use monotonic_cst",
+    "categorical_feature": "use categorical_features",
+    "early_stopping_round": "use early_stopping_rounds",
+    "scale_pos_weight": "use sample_weight",
+    "is_unbalance": "use sample_weight",
+    "linear_tree": "leaves are constants",
+    "num_class": "there is one score",
+    "seed": "use random_state",
+    "num_threads": "use n_jobs",
 }
-#: LightGBM's names of its way of boosting.
-_BOOSTING = ("boosting", "boosting_type", "boost")
 #: Rows that make another thread worth while beside what else is computed in a round.
 _ROWS_PER_THREAD = 100_000
 #: Losses whose largest mean over groups trees can minimise, as they have a curvature.
@@ -234,11 +213,21 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         return tuple(getattr(self, "feature_names_in_", ()))
 
     def _tree_params(self, n_features: int) -> dict[str, Any]:
-        """Parameters of LightGBM; raises ValueError for those that are not for ``lgbm_params``."""
-        own = dict(self.lgbm_params or {})
-        for name in sorted(own.keys() & _REFUSED.keys()):
-            raise ValueError(f"lgbm_params has {name!r}, which it cannot set: {_REFUSED[name]}.")
-        if any(own.get(name, "gbdt") not in ("gbdt", "gbrt") for name in _BOOSTING):
+        """Parameters by LightGBM's main names; raises ValueError for those that are not for ``lgbm_params``."""
+        own: dict[str, Any] = {}
+        names = lightgbm_names()
+        for name, value in (self.lgbm_params or {}).items():
+            if name not in names:  # LightGBM would leave it out without a word
+                raise ValueError(
+                    f"lgbm_params has {name!r}, which is no parameter of LightGBM; give it the name that it has in "
+                    "LightGBM's documentation, or leave it out." + meant(name, names)
+                )
+            if names[name] in _REFUSED:
+                raise ValueError(f"lgbm_params has {name!r}, which it cannot set: {_REFUSED[names[name]]}.")
+            if names[name] in own:
+                raise ValueError(f"lgbm_params has {names[name]!r} by two of its names; leave one of them out.")
+            own[names[name]] = value
+        if own.get("boosting", "gbdt") not in ("gbdt", "gbrt"):
             raise ValueError(
                 "lgbm_params has another boosting than 'gbdt', with which the first trees are no model by themselves; "
                 "leave it out."

@@ -85,7 +85,7 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
         From `fit`: if LightGBM is not installed (``pip install 'fairconstrained[boosting]'``).
     ValueError
         From `fit`: for groups that are too small for ``kappa`` to be resolved, ``kappa="minimax"`` with another
-        constraint or objective, entries of ``lgbm_params`` that have a parameter of their own here, or
+        constraint or objective, entries of ``lgbm_params`` that LightGBM has not or that are parameters here, or
         ``early_stopping_rounds`` with ``cv=None``.
 
     References

@@ -18,7 +18,7 @@ from fairconstrained.models.parts import Rescaling, ScoreShifts
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-__all__ = ["BoostedTrees", "Ensemble", "Growth", "lightgbm"]
+__all__ = ["BoostedTrees", "Ensemble", "Growth", "lightgbm", "lightgbm_names"]
 
 #: Lines of LightGBM's text format whose numbers are in units of the scores.
 _IN_SCORES = re.compile(r"^(leaf_value|internal_value)=(.*)$", re.MULTILINE)
@@ -42,6 +42,12 @@ def lightgbm() -> Any:
             "boosted trees need LightGBM, which is not installed; run: pip install 'fairconstrained[boosting]'"
         ) from error
     return lightgbm
+
+
+def lightgbm_names() -> dict[str, str]:
+    """LightGBM's main name of a parameter, by every name that it takes for it."""
+    names = lightgbm().basic._ConfigAliases._get_all_param_aliases()
+    return {alias: name for name, aliases in names.items() for alias in aliases}
 
 
 class Part(NamedTuple):

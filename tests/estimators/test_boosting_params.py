@@ -42,6 +42,15 @@ def test_every_alias_of_a_parameter_is_refused(name):
             fit(lgbm_params={alias: 1})
 
 
+def test_names_that_lightgbm_does_not_know_are_refused():
+    with pytest.raises(ValueError, match=r"'min_child_sample', which is no .* Did you mean 'min_child_samples'\?"):
+        fit(lgbm_params={"min_child_sample": 50})
+    with pytest.raises(ValueError, match="'importance_type', which is no parameter of LightGBM"):
+        fit(lgbm_params={"importance_type": "gain"})
+    with pytest.raises(ValueError, match="'lambda_l2' by two of its names; leave one of them out"):
+        fit(lgbm_params={"lambda_l2": 1.0, "reg_lambda": 2.0})
+
+
 @pytest.mark.parametrize("alias", ["boosting", "boosting_type", "boost"])
 def test_other_kinds_of_boosting_are_refused(alias):
     with pytest.raises(ValueError, match="another boosting than 'gbdt'"):
