@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     get_routing_for_object,
 )
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
 from fairconstrained.heads._scores import GroupTargets, base_scores, group_probabilities
 from fairconstrained.tables import Table
@@ -59,10 +59,11 @@ class Columns:
         given = {name: known[name] for name in names if known[name] is not None}
         requested = _requested(model, given)
         taken = {
-            name: _safe_indexing(values, rows)
+            name: values
             for name, values in given.items()
             if name in requested or (name != "sensitive_features" and has_fit_parameter(model, name))
         }
+        taken = _check_method_params(y, taken, rows)  # what has no value for every row is handed on as it is
         # Without requests, meta-estimators that take weights by themselves refuse them while routing is on.
         with config_context(enable_metadata_routing=bool(requested)):
             routed = _routed(model, {name: taken.pop(name) for name in requested})

@@ -137,7 +137,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         **fit_params : dict
             Further arguments of the head's `fit`, such as ``X_constraint`` of `MinorityRateClassifier`, whose rows are
             scored as X is; ``groups``, which tells a splitter ``cv`` such as `GroupKFold` what to keep in one fold; and
-            arguments of the estimator's `fit`, which gets those of its rows.
+            arguments of the estimator's `fit`, which gets the values of its rows, and as it is what has no value for
+            every row, such as a validation set of boosted trees.
 
         Returns
         -------

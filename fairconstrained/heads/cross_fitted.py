@@ -203,8 +203,9 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             Weights, for estimators that take them.
         groups : array-like of shape (n_samples,), optional
             For a splitter ``cv`` that keeps rows together, such as `GroupKFold`.
-        **fit_params : dict from str to array-like of shape (n_samples, ...)
-            Further arguments of the estimator's `fit`, which gets those of its rows.
+        **fit_params : dict
+            Further arguments of the estimator's `fit`, which gets the values of its rows, and as it is what has no
+            value for every row, such as a validation set of boosted trees.
 
         Returns
         -------

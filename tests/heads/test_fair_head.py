@@ -543,6 +543,13 @@ def test_arguments_of_the_fit_of_the_estimator_are_those_of_its_rows(rows):
         FairHeadClassifier(model.estimator_, PARITY, cv="prefit").fit(X, y, sensitive_features=groups, marks=X[:, 0])
 
 
+def test_arguments_of_the_fit_of_the_estimator_without_a_value_for_every_row_are_handed_on(rows):
+    X, y, groups = rows
+    held_out = X[:5]  # as the validation set of boosted trees
+    model = FairHeadClassifier(TakesMarks(), PARITY, cv=3).fit(X, y, sensitive_features=groups, marks=held_out)
+    np.testing.assert_array_equal(model.estimator_.marks_, held_out)
+
+
 def test_rows_that_a_splitter_keeps_together(rows):
     X, y, groups = rows
     families = np.arange(len(y)) // 4
