@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 __all__ = [
+    "BY_ROUTING",
     "check_arguments",
     "check_fraction",
     "check_integer",
@@ -24,6 +25,12 @@ __all__ = [
     "shortened",
     "shortened_table",
 ]
+
+#: How the groups reach predictions of a model that is within another one.
+BY_ROUTING = (
+    "within a Pipeline, a BaggingClassifier or a search, turn metadata routing on "
+    "(sklearn.set_config(enable_metadata_routing=True))"
+)
 
 
 def shortened(values: Iterable[Any], most: int = 10) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from fairconstrained.checks.messages import BY_ROUTING
 from fairconstrained.data import FairData
 from fairconstrained.estimators._outcome import Target, TellsOutcome
 from fairconstrained.estimators._rows import checked_features, checked_rows
@@ -119,11 +120,9 @@ class MeasuresOtherRows(TellsOutcome):
             if sensitive_features is None:
                 raise ValueError(
                     "This model has coefficients of its own for every group (group_interactions=True), and no "
-                    "sensitive_features arrived at predict. Pass them to predict; within a Pipeline, a "
-                    "BaggingClassifier or a search with scorers of get_fairness_scorer, turn metadata routing on "
-                    "(sklearn.set_config(enable_metadata_routing=True)). What hands no metadata to predict, such as "
-                    "cross_val_predict, TunedThresholdClassifierCV and VotingClassifier, needs "
-                    "group_interactions=False."
+                    f"sensitive_features arrived at predict. Pass them to predict; {BY_ROUTING}. What hands no "
+                    "metadata to predict, such as cross_val_predict, TunedThresholdClassifierCV and VotingClassifier, "
+                    "needs group_interactions=False."
                 )
             codes = fitted.small.encode(sensitive_features, fitted.labels)
             check_consistent_length(X, codes)

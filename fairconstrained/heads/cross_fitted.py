@@ -28,6 +28,7 @@ from tqdm import tqdm
 
 from fairconstrained.certification.seen_rows import overlap_with_fit
 from fairconstrained.checks.inputs import in_memory
+from fairconstrained.checks.messages import BY_ROUTING
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.estimators import BaseFairEstimator, PartialParityClassifier
@@ -274,8 +275,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if self.use_groups and self.groups_.compares:
             if sensitive_features is None:
                 raise ValueError(
-                    "use_groups=True: predictions need the group of every row. Pass sensitive_features, or set "
-                    "use_groups=False."
+                    "use_groups=True: predictions need the group of every row. Pass sensitive_features to predict; "
+                    f"{BY_ROUTING}. Or set use_groups=False."
                 )
             groups = self.groups_.indicators_of(sensitive_features)
         return self.basis_.features(scores, groups)

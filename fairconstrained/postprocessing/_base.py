@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
+from fairconstrained.checks.messages import BY_ROUTING
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators.linear import FairClassifierMixin
 from fairconstrained.estimators.saving import PlainState
@@ -179,7 +180,8 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
             return self._changed(scores, np.zeros(scores.size, dtype=np.int64))
         if sensitive_features is None:
             raise ValueError(
-                f"{self._why_groups}: pass sensitive_features to predict, decision_function, predict_proba and score."
+                f"{self._why_groups}: pass sensitive_features to predict, decision_function, predict_proba and score; "
+                f"{BY_ROUTING}."
             )
         codes = GroupEncoder.encode(sensitive_features, self._labels)
         check_consistent_length(scores, codes)
