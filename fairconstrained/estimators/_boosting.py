@@ -18,7 +18,7 @@ from fairconstrained.checks.messages import meant
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
-from fairconstrained.estimators._cross_fitted_gaps import SIZE_BY_ROWS, HeldOutScores
+from fairconstrained.estimators._cross_fitted_gaps import SIZE_BY_ROWS
 from fairconstrained.estimators._new_row_estimates import NewRowEstimates
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._rows import checked_rows
@@ -327,10 +327,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         if not self._may_tell_folds(solver, problem):
             return super()._estimated_after(solver, problem, result, of_folds, seed)
         scores = problem.scores(result.model_state)
-        values = np.array([constraint.metric(scores) for constraint in problem.constraints])
-        held = HeldOutScores(scores, (), values, [None] * values.size)
-        errors = self._own_errors(problem, scores)
-        return replace(self._told_by(problem, held, self.n_boosters_, _OUT_OF_FOLD, errors), own_errors=errors)
+        return self._told_beside(problem, scores, scores, self.n_boosters_, _OUT_OF_FOLD)
 
     @override
     def _estimated(

@@ -191,11 +191,17 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         unseen = None if result.status.is_infeasible else scores_without_folds(problem, params, _STEP_FOLDS)
         if unseen is None:
             return None
-        scores = problem.scores(params)
+        how = f"steps to the fits without one of {_STEP_FOLDS} folds"
+        return self._told_beside(problem, problem.scores(params), unseen, _STEP_FOLDS, how)
+
+    def _told_beside(
+        self, problem: Problem, scores: np.ndarray, unseen: np.ndarray, n_folds: int, how: str
+    ) -> NewRowEstimates:
+        """Estimates by scores ``unseen`` without one of ``n_folds`` folds, beside the ``scores`` of the fit itself."""
         seen = np.array([constraint.metric(scores) for constraint in problem.constraints])
         held = HeldOutScores(unseen, (), seen, [constraint.differences(scores) for constraint in problem.constraints])
-        how, errors = f"steps to the fits without one of {_STEP_FOLDS} folds", self._own_errors(problem, scores)
-        return replace(self._told_by(problem, held, _STEP_FOLDS, how, errors), own_errors=errors)
+        errors = self._own_errors(problem, scores)
+        return replace(self._told_by(problem, held, n_folds, how, errors), own_errors=errors)
 
     def _solved_again(
         self, solver: Solver, problem: Problem, result: SolverResult, stricter: Problem, rng: np.random.Generator
