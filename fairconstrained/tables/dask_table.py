@@ -73,9 +73,25 @@ def partitions_of(X: Any) -> list[Any]:
     if hasattr(X, "rechunk") and X.ndim == 2 and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     if hasattr(X, "simplify"):
-        X = X.simplify()  # reads the columns of a dataframe that are needed, and keeps its partitions
-    # optimised further by itself, one of few columns would join files, and not match the others
+        return _parts_of_frame(X.simplify())  # reads the columns that are needed, and keeps the partitions
     return list(np.ravel(X.to_delayed(optimize_graph=False)))
+
+
+def _parts_of_frame(frame: Any) -> list[Any]:
+    """Partitions of a dataframe as delayed objects, in whose graph every task stands under its own key.
+
+    ``dask.dataframe.from_delayed(..., verify_meta=False)`` files references under other keys. Where arrays are computed
+    from them, the optimisation of the graph loses these.
+    """
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+
+    # optimised by itself, a frame of few columns would join files, and not match the others
+    parts = frame.to_delayed(optimize_graph=False)
+    graph = {key: task if getattr(task, "key", key) == key else task.key for key, task in parts[0].dask.items()}
+    layer = f"partitions-of-{parts[0].key}"
+    shared = HighLevelGraph.from_collections(layer, graph)
+    return [Delayed(part.key, shared, layer=layer) for part in parts]
 
 
 class _Partitions(Parts):

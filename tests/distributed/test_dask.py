@@ -79,6 +79,18 @@ def test_few_columns_of_files_have_the_partitions_of_many(client, people, tmp_pa
     np.testing.assert_array_equal(model.predict(X, **groups).compute(), expected)
 
 
+@pytest.mark.parametrize("verify_meta", [True, False])
+def test_dataframes_may_come_from_delayed_functions(client, people, verify_meta):
+    import dask
+    import dask.dataframe as dd
+
+    parts = [dask.delayed(people.iloc)[k : k + 100] for k in (0, 100, 200)]
+    frame = dd.from_delayed(parts, meta=people[:0], verify_meta=verify_meta)
+    model = DaskEstimator(ESTIMATOR, client)
+    model.estimator_ = clone(ESTIMATOR).set_params(kappa=None).fit(people[NAMES], people["y"])
+    np.testing.assert_array_equal(model.predict(frame[NAMES]).compute(), model.estimator_.predict(people[NAMES]))
+
+
 def test_a_client_is_shared_by_clones_and_not_saved(client, people):
     import dask.dataframe as dd
 
