@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from pandas.api.types import infer_dtype
 from sklearn.utils import check_array
 from sklearn.utils.validation import _get_feature_names
 
@@ -16,6 +17,9 @@ from fairconstrained.features import NUMBERS, narrowed
 from fairconstrained.tables.table import Table
 
 __all__ = ["Described", "checked_part", "joined_columns"]
+
+#: Kinds of values, by the names that pandas infers, of which those of different parts are never equal.
+_KINDS = {"string": "text", "integer": "numbers", "floating": "numbers", "boolean": "booleans"}
 
 
 class Described(NamedTuple):
@@ -103,8 +107,9 @@ def joined_columns(parts: Sequence[Described], part: str) -> tuple[np.dtype, dic
     if not sum(other.n_rows for other in parts):
         raise ValueError(f"no {part} has any rows.")
     dtype = np.result_type(*(other.dtype for other in parts))
-    present = [other for other in parts if other.n_rows]
-    return dtype, {name: _joined(name, [other.columns[name] for other in present], part) for name in first.columns}
+    present = {number: other for number, other in enumerate(parts) if other.n_rows}
+    columns = {name: {number: other.columns[name] for number, other in present.items()} for name in first.columns}
+    return dtype, {name: _joined(name, frames, part) for name, frames in columns.items()}
 
 
 def _frame(name: str, values: Any) -> pd.DataFrame:
@@ -113,8 +118,9 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
     return as_table(values) if name == "sensitive_features" else pd.DataFrame(np.asarray(values))
 
 
-def _joined(name: str, frames: list[pd.DataFrame], part: str) -> Any:
+def _joined(name: str, by_part: dict[int, pd.DataFrame], part: str) -> Any:
     """One column as an array, several as a DataFrame; so are groups, as an array of strings takes long to encode."""
+    frames = list(by_part.values())
     first = frames[0].columns
     if all(frame.shape[1] == 1 for frame in frames):
         frames = [frame.set_axis(first, axis=1) for frame in frames]  # whatever its name is
@@ -124,8 +130,19 @@ def _joined(name: str, frames: list[pd.DataFrame], part: str) -> Any:
                 f"the columns of {name} are {list(frame.columns)} in one {part} and {list(first)} in another; give all "
                 "parts the same."
             )
+    for column in range(len(first)):
+        _check_kinds(name, {number: frame.iloc[:, column] for number, frame in by_part.items()}, part)
     whole = pd.concat(frames, ignore_index=True)
     return whole.iloc[:, 0].to_numpy() if whole.shape[1] == 1 and name != "sensitive_features" else whole
+
+
+def _check_kinds(name: str, by_part: dict[int, pd.Series], part: str) -> None:
+    """Raise a ValueError if a column is text in one part and not in another: equal labels or groups would differ."""
+    inferred = {number: infer_dtype(np.asarray(values)) for number, values in by_part.items()}
+    places = {_KINDS[kind]: number for number, kind in inferred.items() if kind in _KINDS}
+    if "text" in places and len(places) > 1:
+        found = " and ".join(f"{kind} in {part} {number}" for kind, number in places.items())
+        raise ValueError(f"{name} has {found}; give all parts values of one type.")
 
 
 def _listed(part: Described) -> str:

@@ -212,6 +212,8 @@ def test_an_evaluation_sends_no_number_for_every_row():
         (lambda X, columns: (np.where(X > 2, np.nan, X), columns), "NaN or infinity in"),
         (lambda X, columns: (X, {**columns, "sensitive_features": [None] * 200}), "in process 1: .*missing values"),
         (lambda X, columns: (X, {**columns, "sensitive_features": np.ones((200, 2))}), "columns of sensitive_features"),
+        (lambda X, columns: (X, {**columns, "y": np.full(200, "1")}), "y has numbers in process 0 and text in"),
+        (lambda X, columns: (X, {**columns, "sensitive_features": np.ones(200)}), "text in process 0 and numbers in"),
     ],
 )
 def test_invalid_rows_of_one_process_are_an_error_in_all(changed, message):
