@@ -28,7 +28,7 @@ from fairconstrained.certification._certificate import Certificate, certificate_
 from fairconstrained.certification.evidence import METHODS, evidence_of
 from fairconstrained.certification.sample import Sample, as_loss_bound, groups_of, resolve_metric
 from fairconstrained.certification.seen_rows import check_unseen, model_kappa
-from fairconstrained.checks.inputs import in_memory, refuse_masked
+from fairconstrained.checks.inputs import in_memory, refuse_masked, warn_of_another_order
 from fairconstrained.checks.messages import check_fraction, is_number, shortened
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection import make_fairness_scorer
@@ -156,6 +156,11 @@ def certify(
     NotFittedError
         If the model is not fitted.
 
+    Warns
+    -----
+    FairnessWarning
+        If X, y and the groups have the same row labels (index) in different orders: rows are matched by position.
+
     Notes
     -----
     The largest of several gaps needs no union over them. Where ``bound_j`` fails with probability at most delta for
@@ -190,6 +195,7 @@ def certify(
     check_certification(delta, method, kappa)
     function, params, pos_label = split_params(metric, metric_params)
     X, y, sensitive_features = as_rows(X), in_memory(y), in_memory(sensitive_features)
+    warn_of_another_order(X=X, y=y, sensitive_features=sensitive_features)
     check_model(model, "model")
     check_is_fitted(model)
     overlap = check_unseen(model, X, allow_training_data)

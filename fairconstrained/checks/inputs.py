@@ -74,20 +74,19 @@ def refuse_masked(**columns: Any) -> None:
             )
 
 
-def warn_of_another_order(X: Any, **columns: Any) -> None:
-    """Warn of columns with the row labels of ``X`` in another order, since rows are matched by their position."""
-    index = getattr(X, "index", None)
+def warn_of_another_order(**columns: Any) -> None:
+    """Warn of columns with the row labels of the first one in another order, since rows are matched by position."""
+    (first, index), *others = ((name, getattr(values, "index", None)) for name, values in columns.items())
     if not isinstance(index, pd.Index):
         return
-    for name, values in columns.items():
-        other = getattr(values, "index", None)
+    for name, other in others:
         if not isinstance(other, pd.Index) or other.equals(index) or len(other) != len(index):
             continue
         if index.is_unique and other.is_unique and other.isin(index).all():
             warnings.warn(
-                f"X and {name} have the same row labels (index) in another order, and rows are matched by their "
-                f"position. Pass {name}.loc[X.index] to match them by their labels; if positions are right, give both "
-                "the same index.",
+                f"{first} and {name} have the same row labels (index) in another order, and rows are matched by their "
+                f"position. Pass {name}.loc[{first}.index] to match them by their labels; if positions are right, give "
+                "both the same index.",
                 FairnessWarning,
                 stacklevel=3,
             )

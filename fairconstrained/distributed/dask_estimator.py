@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained.checks.inputs import is_dask
+from fairconstrained.checks.inputs import in_memory, is_dask, warn_of_another_order
 from fairconstrained.tables import dask_table
 from fairconstrained.tables.dask_table import partitions_of
 
@@ -71,7 +71,8 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
         y : dask array or series, or array-like, of shape (n_samples,)
             Labels or targets.
         sensitive_features, sample_weight, strata : dask collection or array-like, optional
-            Columns as for `fit` of the estimator, in the order of the rows of X.
+            Columns as for `fit` of the estimator. Rows are matched by their position among all partitions, whatever
+            their index is.
 
         Returns
         -------
@@ -83,8 +84,16 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
             For invalid data, and for partitions that differ in their columns.
         RuntimeError
             If there is no client, or it is closed.
+
+        Warns
+        -----
+        FairnessWarning
+            If labels and another column have the same row labels (index) in different orders; otherwise as for `fit` of
+            the estimator.
         """
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "strata": strata}
+        y, given = in_memory(y), {name: in_memory(value) for name, value in given.items()}
+        warn_of_another_order(y=y, **given)
         self.estimator_ = clone(self.estimator).fit(
             dask_table(X, self.client),
             y,
@@ -99,7 +108,7 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : dask array or dataframe, or array-like, of shape (n_samples, n_features)
         sensitive_features : dask collection or array-like, optional
-            Groups, in the same partitions as X; only for models that predict by group.
+            Groups, in partitions as long as those of X, matched by position; only for models that predict by group.
 
         Returns
         -------

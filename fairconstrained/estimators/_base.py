@@ -152,7 +152,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             If nothing is bounded, as there is only one group to compare, or if smooth rates are within ``kappa`` and
             those of the decisions are not.
         """
-        warn_of_another_order(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight, strata=strata)
+        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "strata": strata}
+        warn_of_another_order(X=X, y=y, **given)
         return self._fit_or_leave(X, y, Stratified.joined(sensitive_features, strata), sample_weight)
 
     def _fit_or_leave(self, X: Any, y: Any, *columns: Any) -> Self:

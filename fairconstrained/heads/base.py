@@ -167,7 +167,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         if is_classifier(head) != self._classifies:
             kind = "classifier" if self._classifies else "regressor or ranker"
             raise TypeError(f"head must be a {kind} of this package, got {head!r}.")
-        warn_of_another_order(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        warn_of_another_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, **fit_params}
         given = {name: value for name, value in given.items() if value is not None}
         others = [name for name in given if name != "sensitive_features" and not has_fit_parameter(head, name)]

@@ -15,6 +15,7 @@ import pandas as pd
 
 from fairconstrained.certification import Certificate
 from fairconstrained.certification.seen_rows import overlap_with_fit
+from fairconstrained.checks.inputs import warn_of_another_order
 from fairconstrained.reporting._certificates import certificate_of_rows
 from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import class_tables, group_table
@@ -190,6 +191,7 @@ class FairnessReport:
         """
         resampling = Resampling.of(level, n_resamples, random_state, n_jobs)
         check_fitted(model)
+        warn_of_another_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         answers = answers_of(model, X, y, sensitive_features, response, threshold, pos_label, resampling.seed)
         rows = ReportRows.of(
             sensitive_features=sensitive_features, sample_weight=sample_weight, interval=interval, **answers._asdict()

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, logit, softmax
 
-from fairconstrained.checks.inputs import as_table, in_memory
+from fairconstrained.checks.inputs import as_table, in_memory, warn_of_another_order
 from fairconstrained.groups import GroupEncoder, Groups, is_membership
 from fairconstrained.metrics import PercentileIntervals
 from fairconstrained.metrics.classes import class_log_loss, class_margins
@@ -91,6 +91,9 @@ class ReportRows:
         if y_score is None and y_pred is None:
             raise ValueError("a report needs y_score, or y_pred for a report of decisions without scores.")
         y_true, y_score, y_pred, sample_weight = map(in_memory, (y_true, y_score, y_pred, sample_weight))
+        sensitive_features = in_memory(sensitive_features)
+        given = {"y_score": y_score, "y_pred": y_pred, "sample_weight": sample_weight}
+        warn_of_another_order(y_true=y_true, sensitive_features=sensitive_features, **given)
         if np.size(y_true) == 0:
             raise ValueError("a report needs rows, and y_true is empty.")
         threshold = check_threshold(threshold)

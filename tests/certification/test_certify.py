@@ -28,6 +28,7 @@ from fairconstrained.constraints import GroupRates, StatisticalParity
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.estimators import row_sketch
 from fairconstrained.estimators.row_sketch import RowSketch
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics import METRICS, independence_gap, minority_share, pairwise_ranking_gap
 from fairconstrained.postprocessing import ScoreShiftPostprocessor
 
@@ -136,6 +137,15 @@ def test_labels_of_any_kind(logistic, parts):
         for rows in ((groups == g) & (y_new == y.min()) for g in ("one", "other"))
     ]
     assert flipped.gap == pytest.approx(abs(rates[0] - rates[1]))
+
+
+@pytest.mark.parametrize("column", ["y", "groups"])
+def test_row_labels_in_another_order(logistic, parts, column):
+    X, y, groups = parts[1]
+    columns = {"y": pd.Series(y), "groups": pd.Series(groups)}
+    columns[column] = columns[column].set_axis(range(y.size)[::-1])
+    with pytest.warns(FairnessWarning, match="X and .* have the same row labels"):
+        certificate(logistic, (None, (pd.DataFrame(X), columns["y"], columns["groups"])))
 
 
 def test_several_columns_make_groups(logistic, parts):

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from fairconstrained import FairHeadClassifier, PartialParityClassifier, certify, fairness_path, fairness_report
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import DaskEstimator
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.tables import dask_table
 
 pytest.importorskip("dask.distributed")
@@ -89,6 +90,14 @@ def test_dataframes_may_come_from_delayed_functions(client, people, verify_meta)
     model = DaskEstimator(ESTIMATOR, client)
     model.estimator_ = clone(ESTIMATOR).set_params(kappa=None).fit(people[NAMES], people["y"])
     np.testing.assert_array_equal(model.predict(frame[NAMES]).compute(), model.estimator_.predict(people[NAMES]))
+
+
+def test_labels_and_groups_in_another_order_are_told(client, people):
+    import dask.dataframe as dd
+
+    frame, other = dd.from_pandas(people, npartitions=2), dd.from_pandas(people[::-1], npartitions=2, sort=False)
+    with pytest.warns(FairnessWarning, match="y and sensitive_features have the same row labels"):
+        DaskEstimator(ESTIMATOR, client).fit(frame[NAMES], frame["y"], sensitive_features=other["sex"])
 
 
 def test_a_client_is_shared_by_clones_and_not_saved(client, people):

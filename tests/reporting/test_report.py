@@ -7,6 +7,7 @@ from sklearn import metrics as skm
 from sklearn.utils import check_random_state
 
 from fairconstrained import metrics
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics import METRICS
 from fairconstrained.reporting import FairnessReport, fairness_report
 from fairconstrained.reporting._gaps import READS, report_gaps
@@ -35,6 +36,12 @@ def test_table_by_hand():
     table = make().table
     expected = pd.DataFrame(HAND, index=pd.Index(["a", "b", "overall"], name="group"))
     pd.testing.assert_frame_equal(table.drop(columns="log_loss"), expected, check_dtype=False)
+
+
+def test_row_labels_in_another_order():
+    groups = pd.Series(GROUP, index=range(8)[::-1])
+    with pytest.warns(FairnessWarning, match=r"Pass sensitive_features.loc\[y_true.index\]"):
+        make(pd.Series(Y_TRUE), sensitive_features=groups)
 
 
 def test_losses_and_areas_are_those_of_scikit_learn(rows):
