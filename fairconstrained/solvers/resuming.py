@@ -127,6 +127,8 @@ class SavedMinima:
             Minimises the function, which it is given.
         """
         begun = self._begun(Minimum(kappas, start, *evaluate(start), settings=self.settings))
+        if not self.is_used:
+            self.save()  # so that a file that cannot be written is an error at once
         self._position += 1
         if begun.end is not None:
             return (begun.end, begun.is_settled), begun.n_evaluations
@@ -147,8 +149,13 @@ class SavedMinima:
         return (end, is_settled), len(known)
 
     def save(self) -> None:
-        """Write the file."""
-        write_pickle(self.path, self.known)
+        """Write the file; raises ValueError where it cannot be written."""
+        try:
+            write_pickle(self.path, self.known)
+        except OSError as error:
+            raise ValueError(
+                f"the checkpoint {self.path} cannot be written: {error}. Pass a path in a folder that you may write to."
+            ) from error
         self._saved_at = time.monotonic()
 
     def _begun(self, new: Minimum) -> Minimum:
@@ -196,7 +203,7 @@ def resumable(path: str | PathLike[str], *, every: float = 60.0) -> Iterator[Non
     ------
     ValueError
         If ``every`` is negative, there is no such folder, or the file is none of these; in `fit`, if it belongs to
-        another fit, or if the solver does not save how far it has come.
+        another fit or cannot be written, or if the solver does not save how far it has come.
 
     Notes
     -----
@@ -219,6 +226,8 @@ def resumable(path: str | PathLike[str], *, every: float = 60.0) -> Iterator[Non
     path = Path(path)
     if not path.parent.is_dir():
         raise ValueError(f"the checkpoint {path} cannot be written: there is no folder {path.parent}. Make it first.")
+    if path.is_dir():
+        raise ValueError(f"the checkpoint {path} is a folder; pass the path of a file in it.")
     known = read_pickle(path, list) if path.exists() else []
     if not all(isinstance(each, Minimum) for each in known):
         raise ValueError(f"{path} is not a checkpoint of fits: its list holds something else.")

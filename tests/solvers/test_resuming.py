@@ -136,6 +136,14 @@ def test_a_folder_that_does_not_exist_is_told_before_the_fit(tmp_path):
         pass
 
 
+def test_a_path_that_cannot_be_written_is_told_before_the_fit(tmp_path):
+    with pytest.raises(ValueError, match="is a folder; pass the path of a file in it"), resumable(tmp_path):
+        pass
+    (tmp_path / "fit.tmp").mkdir()  # stands for a folder that is read-only, which is none to an administrator
+    with pytest.raises(ValueError, match="cannot be written"), resumable(tmp_path / "fit"):
+        fitted(PARITY)
+
+
 def test_another_bound_takes_over_what_does_not_depend_on_it(tmp_path):
     path, other = tmp_path / "fit", clone(PARITY).set_params(kappa=0.3)
     with pytest.raises(CutOff), resumable(path):
