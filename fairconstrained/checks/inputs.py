@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.messages import in_columns, shortened
 from fairconstrained.exceptions import FairnessWarning
 
-__all__ = ["as_table", "in_memory", "is_dask", "refuse_masked", "warn_of_another_order"]
+__all__ = ["as_table", "in_memory", "is_dask", "refuse_masked", "telling_columns", "warn_of_another_order"]
 
 _ALLOWED = "one column of groups or a table of columns: a list, an array, a Series or a DataFrame"
 #: Values of a list that are rows of their own, and no labels.
@@ -72,6 +73,29 @@ def refuse_masked(**columns: Any) -> None:
                 f"{name} is a masked array with {masked} masked values; fill them ({name}.filled(...)) or drop their "
                 "rows."
             )
+
+
+@contextmanager
+def telling_columns(X: Any) -> Iterator[None]:
+    """Within it, errors of scikit-learn about text and dates in a DataFrame become a ValueError that names columns."""
+    try:
+        yield
+    except TypeError as error:
+        found = np.flatnonzero([pd.api.types.is_datetime64_any_dtype(kind) for kind in getattr(X, "dtypes", ())])
+        if not found.size:
+            raise
+        raise ValueError(
+            f"X has dates{in_columns(found, X.columns, 2)}. Replace them by numbers, such as the days since one of "
+            "them."
+        ) from error
+    except ValueError as error:
+        if "could not convert string" not in str(error) or not isinstance(X, pd.DataFrame):
+            raise
+        found = np.flatnonzero([not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes])
+        raise ValueError(
+            f"X has text{in_columns(found, X.columns, 2)}. Encode it, as with OneHotEncoder in a ColumnTransformer, or "
+            "take FairBoostingClassifier, or FairHeadClassifier on a model that takes categories."
+        ) from error
 
 
 def warn_of_another_order(**columns: Any) -> None:

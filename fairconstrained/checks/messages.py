@@ -20,6 +20,7 @@ __all__ = [
     "check_integer",
     "check_not_negative",
     "check_positive",
+    "in_columns",
     "is_number",
     "meant",
     "shortened",
@@ -49,6 +50,15 @@ def shortened(values: Iterable[Any], most: int = 10) -> str:
         entries = [repr(_plain(value)) for value in values]
     rest = [f"... and {len(entries) - most} more"] if len(entries) > most else []
     return left + ", ".join(entries[:most] + rest) + right
+
+
+def in_columns(found: np.ndarray, columns: Any, ndim: int, most: int = 10) -> str:
+    """The part of a message that says which columns it is, by their names or numbers; empty if there is only one."""
+    if ndim < 2:
+        return ""
+    names = found.tolist() if columns is None else np.asarray(columns)[found].tolist()
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f" in the column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:most]))}{more}"
 
 
 def shortened_table(table: pd.DataFrame, most: int = 10) -> str:

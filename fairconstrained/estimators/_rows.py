@@ -7,19 +7,16 @@ from operator import add
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_consistent_length, validate_data
 
-from fairconstrained.checks.inputs import in_memory, refuse_masked
+from fairconstrained.checks.inputs import in_memory, refuse_masked, telling_columns
+from fairconstrained.checks.messages import in_columns
 from fairconstrained.features import NUMBERS, extremes, narrowed
 from fairconstrained.tables import Table
 from fairconstrained.tables.dask_table import as_rows
 
 __all__ = ["check_squares", "checked_features", "checked_rows"]
-
-#: Names that a message lists.
-_LISTED = 10
 
 
 def checked_rows(
@@ -68,23 +65,8 @@ def checked_features(estimator: Any, X: Any, **options: Any) -> Any:
 @singledispatch
 def _validated(X: Any, estimator: Any, y: Any, options: dict[str, Any]) -> Any:
     """Return X, and y unless that is "no_validation", as scikit-learn checks them."""
-    try:
+    with telling_columns(X):
         return validate_data(estimator, X, y, **{"accept_sparse": "csr", "dtype": NUMBERS, **options})
-    except TypeError as error:
-        found = np.flatnonzero([pd.api.types.is_datetime64_any_dtype(kind) for kind in getattr(X, "dtypes", ())])
-        if not found.size:
-            raise
-        raise ValueError(
-            f"X has dates{_listed(found, X.columns, 2)}. Replace them by numbers, such as the days since one of them."
-        ) from error
-    except ValueError as error:
-        if "could not convert string" not in str(error) or not isinstance(X, pd.DataFrame):
-            raise
-        found = np.flatnonzero([not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes])
-        raise ValueError(
-            f"X has text{_listed(found, X.columns, 2)}. Encode it, as with OneHotEncoder in a ColumnTransformer, or "
-            "take FairBoostingClassifier, or FairHeadClassifier on a model that takes categories."
-        ) from error
 
 
 @_validated.register
@@ -131,15 +113,6 @@ def check_squares(values: Any, name: str, columns: Any = None) -> None:
         return
     remedy = "Give weights of the order of 1" if name == "sample_weight" else "Standardise it, or drop what is invalid"
     raise ValueError(
-        f"{name} has absolute values up to {largest.max():.3g}{_listed(found, columns, np.ndim(values))}; the sum of "
-        f"their squares overflows. Values up to {limit:.3g} are allowed. {remedy}."
+        f"{name} has absolute values up to {largest.max():.3g}{in_columns(found, columns, np.ndim(values))}; the sum "
+        f"of their squares overflows. Values up to {limit:.3g} are allowed. {remedy}."
     )
-
-
-def _listed(found: np.ndarray, columns: Any, ndim: int) -> str:
-    """Which columns it is."""
-    if ndim < 2:
-        return ""
-    names = found.tolist() if columns is None else np.asarray(columns)[found].tolist()
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f" in the column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:_LISTED]))}{more}"

@@ -12,7 +12,7 @@ from pandas.api.types import infer_dtype
 from sklearn.utils import check_array
 from sklearn.utils.validation import _get_feature_names
 
-from fairconstrained.checks.inputs import as_table
+from fairconstrained.checks.inputs import as_table, telling_columns
 from fairconstrained.features import NUMBERS, narrowed
 from fairconstrained.tables.table import Table
 
@@ -62,9 +62,10 @@ def checked_part(X: Any, columns: dict[str, Any]) -> tuple[Any, Described]:
     else:
         found = _get_feature_names(X)
         names = None if found is None else tuple(found)
-        X = check_array(
-            X, accept_sparse="csr", dtype=NUMBERS, ensure_min_samples=0, ensure_all_finite=False, input_name="X"
-        )
+        with telling_columns(X):
+            X = check_array(
+                X, accept_sparse="csr", dtype=NUMBERS, ensure_min_samples=0, ensure_all_finite=False, input_name="X"
+            )
         X = narrowed(sp.csr_array(X)) if sp.issparse(X) else X
     given = {name: _frame(name, value) for name, value in columns.items() if value is not None}
     for name, frame in given.items():

@@ -179,6 +179,7 @@ def test_estimators_and_paths_take_collections_themselves(client, people):
 
 def test_what_cannot_be_fitted_is_said(client, people):
     import dask.array as da
+    import dask.dataframe as dd
     from dask.distributed import Client
 
     X, y, sex = people[NAMES].to_numpy(), people["y"], people["sex"]
@@ -191,6 +192,8 @@ def test_what_cannot_be_fitted_is_said(client, people):
     broken = da.concatenate([array, narrow])
     with pytest.raises(ValueError, match="X has 3 columns in partition 3 and 4 in partition 0"):
         DaskEstimator(ESTIMATOR, client).fit(broken, pd.concat([y, y]), sensitive_features=pd.concat([sex, sex]))
+    with pytest.raises(ValueError, match="X has text in the columns 'y', 'sex'"):
+        DaskEstimator(ESTIMATOR, client).fit(dd.from_pandas(people, npartitions=2), y, sensitive_features=sex)
     other = Client(client.cluster, set_as_default=False)
     other.close()
     with pytest.raises(RuntimeError, match="the Dask client is closed"):
