@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained.checks.inputs import in_memory, is_dask, warn_of_another_order
 from fairconstrained.tables import dask_table
-from fairconstrained.tables.dask_table import partitions_of
+from fairconstrained.tables.dask_table import partitions_of, running
 
 __all__ = ["DaskEstimator"]
 
@@ -92,7 +92,8 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
             the estimator.
         """
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "strata": strata}
-        y, given = in_memory(y), {name: in_memory(value) for name, value in given.items()}
+        with running(self.client).as_current():
+            y, given = in_memory(y), {name: in_memory(value) for name, value in given.items()}
         warn_of_another_order(y=y, **given)
         self.estimator_ = clone(self.estimator).fit(
             dask_table(X, self.client),

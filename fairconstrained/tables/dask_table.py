@@ -13,7 +13,7 @@ from fairconstrained.checks.inputs import is_dask
 from fairconstrained.tables.described import Described, checked_part, joined_columns
 from fairconstrained.tables.table import Parts, Table, taken_rows
 
-__all__ = ["as_rows", "dask_table", "partitions_of"]
+__all__ = ["as_rows", "dask_table", "partitions_of", "running"]
 
 
 def dask_table(X: Any, client: Any = None) -> Table:
@@ -52,7 +52,7 @@ def dask_table(X: Any, client: Any = None) -> Table:
         )
     import dask
 
-    client = _running(client)
+    client = running(client)
     check = dask.delayed(checked_part, nout=2, pure=False)
     checked = [check(part, {}) for part in partitions_of(X)]
     features = client.compute([part[0] for part in checked])
@@ -92,6 +92,19 @@ def _parts_of_frame(frame: Any) -> list[Any]:
     layer = f"partitions-of-{parts[0].key}"
     shared = HighLevelGraph.from_collections(layer, graph)
     return [Delayed(part.key, shared, layer=layer) for part in parts]
+
+
+def running(client: Any) -> Any:
+    """Return the client, or the current one for None, if it can be asked; raises RuntimeError otherwise."""
+    from dask.distributed import get_client
+
+    try:
+        client = get_client() if client is None else client
+    except ValueError:
+        raise RuntimeError("there is no Dask client; make one: client = dask.distributed.Client().") from None
+    if client.status != "running":
+        raise RuntimeError(f"the Dask client is {client.status}; pass one that is running, as client.")
+    return client
 
 
 class _Partitions(Parts):
@@ -143,16 +156,3 @@ def _beside(X: Any, values: np.ndarray) -> np.ndarray:
 
 def _called(function: Callable[..., Any], X: Any, *columns: Any) -> Any:
     return function(X, *columns)
-
-
-def _running(client: Any) -> Any:
-    """Return the client, or the current one, if it can be asked."""
-    from dask.distributed import get_client
-
-    try:
-        client = get_client() if client is None else client
-    except ValueError:
-        raise RuntimeError("there is no Dask client; make one: client = dask.distributed.Client().") from None
-    if client.status != "running":
-        raise RuntimeError(f"the Dask client is {client.status}; pass one that is running, as client.")
-    return client

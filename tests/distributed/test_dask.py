@@ -92,6 +92,18 @@ def test_dataframes_may_come_from_delayed_functions(client, people, verify_meta)
     np.testing.assert_array_equal(model.predict(frame[NAMES]).compute(), model.estimator_.predict(people[NAMES]))
 
 
+def test_labels_and_groups_may_be_persisted_on_another_cluster_than_the_current(client, people):
+    import dask.dataframe as dd
+    from dask.distributed import Client
+
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    with warnings.catch_warnings(), Client(**options, set_as_default=False) as other:
+        frame = other.persist(dd.from_pandas(people, npartitions=2))
+        model = DaskEstimator(ESTIMATOR, other).fit(frame[NAMES], frame["y"], sensitive_features=frame["sex"])
+    expected = clone(ESTIMATOR).fit(people[NAMES], people["y"], sensitive_features=people["sex"])
+    assert model.estimator_.constraint_values_ == pytest.approx(expected.constraint_values_, abs=1e-12)
+
+
 def test_labels_and_groups_in_another_order_are_told(client, people):
     import dask.dataframe as dd
 
