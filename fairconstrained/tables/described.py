@@ -114,6 +114,8 @@ def joined_columns(parts: Sequence[Described], part: str) -> tuple[np.dtype, dic
 
 
 def _frame(name: str, values: Any) -> pd.DataFrame:
+    if sp.issparse(values):
+        values = pd.DataFrame.sparse.from_spmatrix(values)  # type: ignore[attr-defined]
     if len(values) == 0:
         return pd.DataFrame(values)
     return as_table(values) if name == "sensitive_features" else pd.DataFrame(np.asarray(values))

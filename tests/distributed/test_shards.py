@@ -229,6 +229,16 @@ def test_invalid_rows_of_one_process_are_an_error_in_all(changed, message):
             raise error
 
 
+def test_tables_of_groups_may_be_sparse():
+    X, y, group = rows()
+    table = np.column_stack([group == "men", group == "women", X[:, 0] > 0])
+    estimator = RateParityClassifier(0.2, new_row_folds=None, random_state=0)
+    expected = clone(estimator).fit(X, y, sensitive_features=table)
+    shards = [(X[k], {"y": y[k], "sensitive_features": sp.csr_array(table[k])}) for k in (slice(100), slice(100, N))]
+    for model in fits_of(estimator, shards):
+        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-6)
+
+
 def test_no_rows_at_all_are_refused():
     shard = np.empty((0, 4)), {"y": np.empty(0), "sensitive_features": []}
     for error in fits_of(ESTIMATORS["demographic parity"], [shard, shard]):
