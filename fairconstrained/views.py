@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-#: From multipliers to slopes of a combination in scores and auxiliary variables, see `DirectSlopes`.
+#: From multipliers to slopes of a combination in scores and auxiliary variables, see `FullBatch.with_slopes`.
 Pull = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -55,6 +55,32 @@ class FullBatch(ABC):
         values : Tensor of shape (n_components,)
             The objective has one component; a constraint is satisfied where its components are at most 0.
         """
+
+    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
+        """Values of the term, and what gives the slopes of their combinations.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,), or (n_samples, n_classes)
+        aux : ndarray of shape (n_aux,)
+
+        Returns
+        -------
+        values : ndarray of shape (n_components,)
+        pull : callable
+            Takes multipliers, an ndarray of shape (n_components,), and returns the slopes of ``multipliers @ values``
+            in scores and auxiliary variables, shaped as these are.
+        """
+        given = torch.from_numpy(scores).requires_grad_(), torch.from_numpy(aux).requires_grad_()
+        with torch.enable_grad():
+            values = self.values(*given)
+
+        def pull(multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            weights = torch.from_numpy(multipliers)
+            of_scores, of_aux = torch.autograd.grad(values, given, weights, retain_graph=True, materialize_grads=True)
+            return of_scores.numpy(), of_aux.numpy()
+
+        return values.detach().numpy(), pull
 
 
 class RowLosses(FullBatch):
@@ -104,6 +130,16 @@ class RowLosses(FullBatch):
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         return _OfLosses.apply(self.row_loss.of(scores, self.data.y), aux, self)
 
+    @override
+    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
+        given, y = torch.from_numpy(scores), self.data.y
+
+        def pull(multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            weights, of_aux = self.row_weights(multipliers)
+            return (weights * self.row_loss.slope(given, y).numpy().T).T, of_aux  # rows are the last axis
+
+        return self.of_losses(self.row_loss.of(given, y).numpy(), aux), pull
+
 
 class _OfLosses(torch.autograd.Function):
     """`RowLosses.of_losses` for torch."""
@@ -122,22 +158,10 @@ class _OfLosses(torch.autograd.Function):
 class DirectSlopes(FullBatch):
     """Values whose slopes are computed by formulas: on few rows, a graph takes longer than all the arithmetic."""
 
+    @override
     @abstractmethod
     def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
-        """Values of the term, and what gives the slopes of their combinations.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-        aux : ndarray of shape (n_aux,)
-
-        Returns
-        -------
-        values : ndarray of shape (n_components,)
-        pull : callable
-            Takes multipliers, an ndarray of shape (n_components,), and returns the slopes of ``multipliers @ values``
-            in scores and auxiliary variables, of shapes (n_samples,) and (n_aux,).
-        """
+        """Implement `FullBatch.with_slopes` without a graph."""
 
     @override
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:

@@ -157,6 +157,15 @@ class _FullBatch(_SomeRows, FullBatch):
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         return cast(FullBatch, self.inner).values(scores[self._rows], aux)
 
+    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
+        values, pull_own = cast(FullBatch, self.inner).with_slopes(scores[self._rows], aux)
+
+        def pull(multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            own, of_aux = pull_own(multipliers)
+            return self._scattered(own, 0.0), of_aux
+
+        return values, pull
+
 
 class _RowLosses(_FullBatch, RowLosses):
     @property
@@ -172,14 +181,7 @@ class _RowLosses(_FullBatch, RowLosses):
 
 
 class _DirectSlopes(_FullBatch, DirectSlopes):
-    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
-        values, pull_own = cast(DirectSlopes, self.inner).with_slopes(scores[self._rows], aux)
-
-        def pull(multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            own, of_aux = pull_own(multipliers)
-            return self._scattered(own, 0.0), of_aux
-
-        return values, pull
+    pass
 
 
 class _DifferenceOfConvex(_SomeRows, DifferenceOfConvex):

@@ -9,7 +9,6 @@ from typing import Any, Self, cast
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.constraints._constraint import Constraint
@@ -17,7 +16,7 @@ from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.metrics.classes import class_margins
-from fairconstrained.views import FullBatch, Stochastic
+from fairconstrained.views import DirectSlopes, FullBatch, Pull, Stochastic
 
 __all__ = ["BoundEveryClass", "EveryClass"]
 
@@ -115,21 +114,47 @@ def _against_others(data: FairData, number: int) -> FairData:
     return replace(of_two, y=signs, codes=data.codes)  # rows move within their groups
 
 
-def _margins(scores: Tensor, width: float) -> Tensor:
-    r"""Smooth margins :math:`s_k - w \log \sum_{j \ne k} e^{s_j / w}` for torch; with width 0 those of `class_margins`.
+def _margins(scores: np.ndarray, width: float) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    r"""Smooth margins :math:`s_k - w \log \sum_{j \ne k} e^{s_j / w}`; with width 0 those of `class_margins`.
 
     A sigmoid of width w makes the softmax of :math:`s / w` of them, which has no corners where two other classes meet.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+    width : float
+
+    Returns
+    -------
+    margins : ndarray of shape (n_classes, n_samples)
+    pull : callable
+        Takes slopes in the margins, and returns those in the scores; both shaped as these are.
     """
-    largest, places = scores.topk(2, dim=1)
-    is_best = places[:, :1] == torch.arange(scores.shape[1])
-    margins = scores - torch.where(is_best, largest[:, 1:], largest[:, :1])
-    if not width:
-        return margins
-    # of the best class without itself, of another one as the sum of all less its own: at least 1 in either case
-    of_others = torch.exp(((scores - largest[:, 1:]) / width).masked_fill(is_best, -torch.inf)).sum(dim=1, keepdim=True)
-    of_all = torch.exp((scores - largest[:, :1]) / width)
-    rest = torch.where(is_best, of_others, of_all.sum(dim=1, keepdim=True) - of_all)
-    return margins - width * torch.log(rest)
+    by_class, rows = np.ascontiguousarray(scores.T), np.arange(len(scores))
+    best = by_class.argmax(axis=0), rows
+    largest, others = by_class[best], by_class.copy()
+    others[best] = -np.inf
+    next_best = others.argmax(axis=0), rows
+    second = others[next_best]
+    margins = by_class - largest
+    margins[best] = largest - second
+    # shares of the others in their maximum, smooth or not: for the best class those without itself
+    if width:
+        all_shares, shares = np.exp((by_class - largest) / width), np.exp((others - second) / width)
+        totals = all_shares.sum(axis=0) - all_shares  # without the class itself: at least 1
+        totals[best] = shares.sum(axis=0)
+        margins -= width * np.log(totals)
+        shares /= totals[best]
+    else:
+        all_shares, shares, totals = np.zeros_like(margins), np.zeros_like(margins), np.ones_like(margins)
+        all_shares[best] = shares[next_best] = 1.0
+
+    def pull(slopes: np.ndarray) -> np.ndarray:
+        of_others = slopes / totals
+        of_others[best] = 0.0
+        return (slopes - all_shares * (of_others.sum(axis=0) - of_others) - slopes[best] * shares).T
+
+    return margins, pull
 
 
 def _common(name: str) -> Any:
@@ -143,7 +168,7 @@ def _changed(name: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoundEveryClass(BoundConstraint, FullBatch):
+class BoundEveryClass(BoundConstraint, DirectSlopes):
     """The constraints of all classes as one, on the scores of all classes.
 
     Attributes
@@ -158,7 +183,7 @@ class BoundEveryClass(BoundConstraint, FullBatch):
         class.
     width : float, default=0
         Width of the smooth margins of the surrogate, in units of the scores.
-    correction : Tensor of shape (n_components,), or 0
+    correction : ndarray of shape (n_components,), or 0
         Amounts by which the components change where the exact margins take the place of the smooth ones, at the scores
         of the last refinement.
     """
@@ -304,9 +329,9 @@ class BoundEveryClass(BoundConstraint, FullBatch):
         if not self.counts_rows:
             return exact
         width = blur * float(class_margins(scores).std()) / _DEVIATION
-        smooth, where = replace(exact, width=width), torch.from_numpy(scores)
-        aux = torch.from_numpy(exact.initial_aux(scores))
-        return replace(smooth, correction=exact.values(where, aux) - smooth.values(where, aux))
+        smooth, aux = replace(exact, width=width), exact.initial_aux(scores)
+        values, smooth_values = (own.with_slopes(scores, aux)[0] for own in (exact, smooth))
+        return replace(smooth, correction=values - smooth_values)
 
     @property
     def counts_rows(self) -> bool:  # type: ignore[override]  # those of a class may be of either kind
@@ -314,13 +339,28 @@ class BoundEveryClass(BoundConstraint, FullBatch):
         return any(inner.counts_rows or inner.decision_threshold is not None for inner in self.inner)
 
     @override
-    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        margins = _margins(scores, self.width).T.gather(1, torch.from_numpy(self.orders))
-        parts, first = [], 0
-        for own, inner in zip(margins, self.inner, strict=True):
-            parts.append(cast(FullBatch, inner).values(own, aux[first : first + inner.n_aux]))
-            first += inner.n_aux
-        return torch.cat(parts)[torch.from_numpy(self._places)] + self.correction
+    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
+        margins, pull_margins = _margins(scores, self.width)
+        ends, places = np.cumsum([inner.n_aux for inner in self.inner]), self._places
+        parts = [
+            cast(FullBatch, inner).with_slopes(own[order], own_aux)
+            for inner, own, order, own_aux in zip(
+                self.inner, margins, self.orders, np.split(aux, ends[:-1]), strict=True
+            )
+        ]
+        values, pulls = zip(*parts, strict=True)
+
+        def pull(multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            by_class = np.empty_like(multipliers)
+            by_class[places] = multipliers
+            slopes, first, of_aux = np.zeros_like(margins), 0, np.zeros_like(aux)
+            for k, (own, pull_own) in enumerate(zip(values, pulls, strict=True)):
+                chosen, first = by_class[first : first + own.size], first + own.size
+                if chosen.any():
+                    slopes[k, self.orders[k]], of_aux[ends[k] - self.inner[k].n_aux : ends[k]] = pull_own(chosen)
+            return pull_margins(slopes), of_aux
+
+        return np.concatenate(values)[places] + self.correction, pull
 
     def _with_margins(self, scores: np.ndarray) -> list[tuple[Any, np.ndarray]]:
         """The constraint of every class, with its margins in the order of its data."""

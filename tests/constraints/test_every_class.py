@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.special import expit, softmax
 
 from fairconstrained import metrics
 from fairconstrained.constraints import (
@@ -19,6 +20,8 @@ from fairconstrained.constraints import (
 from fairconstrained.constraints.every_class import EveryClass, _margins
 from fairconstrained.data import FairData
 from fairconstrained.groups import Strata
+from fairconstrained.objectives import Logistic
+from fairconstrained.terms import Terms, differentiated
 from fairconstrained.views import Stochastic
 
 NAMES = ["ash", "birch", "cedar"]
@@ -119,18 +122,47 @@ def test_refined_components_are_exact_and_their_slopes_those_of_the_values(sampl
     np.testing.assert_allclose(slopes.numpy().sum(axis=1), 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("width", [0.0, 0.7])
+def test_slopes_of_margins_are_those_of_torch(sample, width):
+    _, scores = sample
+    margins, pull = _margins(scores, width)
+    where = torch.from_numpy(scores).requires_grad_()
+    known = torch.stack([where[:, k] - largest_of(where[:, np.arange(3) != k], width) for k in range(3)])
+    np.testing.assert_allclose(margins, known.detach().numpy(), rtol=1e-9, atol=1e-12)
+    slopes = np.random.default_rng(1).normal(size=margins.shape)
+    known.backward(torch.from_numpy(slopes))
+    np.testing.assert_allclose(pull(slopes), where.grad.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def largest_of(scores, width):
+    """The largest score of every row, smooth or not."""
+    return width * torch.logsumexp(scores / width, dim=1) if width else scores.amax(dim=1)
+
+
+@each_known
+def test_a_point_builds_no_graph(sample, constraint, metric, options):
+    data, scores = sample
+    bound = bound_to(constraint, data).refined(scores, blur=0.5, margin=0.02)
+    terms = Terms(Logistic().of_several_classes().bind(data), (bound,), data)
+    given, aux = torch.from_numpy(scores), bound.initial_aux(scores)
+    point, known = terms.at_scores(given, aux), differentiated(terms, given.clone(), aux)
+    assert not given.requires_grad
+    np.testing.assert_allclose(point.constraints, known.constraints, atol=1e-12)
+    multipliers = np.random.default_rng(3).uniform(size=point.constraints.size)
+    for own, other in zip(point.slopes(1.0, multipliers), known.slopes(1.0, multipliers), strict=True):
+        np.testing.assert_allclose(own, other, atol=1e-12)
+
+
 def test_smooth_margins_tend_to_the_exact_ones_and_make_a_softmax(sample):
     data, scores = sample
     bound = bound_to(RateGap(0.1), data)
     few = bound.refined(scores, blur=1e-4, margin=0.0)
     assert 0 < few.width < 1e-3
-    assert np.abs(few.correction.numpy()).max() < 1e-2
-    sigmoids = torch.sigmoid(_margins(torch.from_numpy(scores), 0.7) / 0.7)
-    np.testing.assert_allclose(
-        sigmoids.numpy(), torch.softmax(torch.from_numpy(scores) / 0.7, dim=1).numpy(), rtol=1e-9
-    )
-    far = _margins(torch.tensor([[1e5, 0.0, -1e5]], dtype=torch.float64), 1e-3)
-    np.testing.assert_allclose(far.numpy(), [[1e5, -1e5, -2e5]])
+    assert np.abs(few.correction).max() < 1e-2
+    margins, _ = _margins(scores, 0.7)
+    np.testing.assert_allclose(expit(margins.T / 0.7), softmax(scores / 0.7, axis=1), rtol=1e-9)
+    far, _ = _margins(np.array([[1e5, 0.0, -1e5]]), 1e-3)
+    np.testing.assert_allclose(far.T, [[1e5, -1e5, -2e5]])
 
 
 def test_components_that_refinement_adds_stand_behind_all_others(sample):
@@ -147,7 +179,7 @@ def test_components_that_refinement_adds_stand_behind_all_others(sample):
     )
     # every component is that of its class
     aux = finer.initial_aux(scores)
-    values = dict(zip(finer.component_names, values_at(finer, scores, aux) - finer.correction.numpy(), strict=True))
+    values = dict(zip(finer.component_names, values_at(finer, scores, aux) - finer.correction, strict=True))
     exact = finer.__class__(**{**vars(finer), "width": 0.0, "correction": 0.0})
     plain = dict(zip(finer.component_names, values_at(exact, scores, aux), strict=True))
     first = 0
