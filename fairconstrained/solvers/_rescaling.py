@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -15,6 +15,10 @@ __all__ = ["best_rescaled", "constant_scores"]
 
 #: Multiples of the scores of every class that may hedge better than the scores themselves.
 _SMALLER = (*2.0 ** -np.arange(1, 6), 0.0)
+#: Shifts of the scores of classes that are tried, at most, and powers of ten of their lengths in standard deviations.
+_SHIFTS, _LENGTHS = 320, (-3.0, -1.0)
+#: Shifts that have to leave no more than this share of the excess over the bounds; otherwise it is too large.
+_TRIAL, _LEFT = 64, 0.75
 #: Parts of the way between two states at whose ends the bounds are looked at.
 _STEPS = 50
 
@@ -79,20 +83,78 @@ def _on_the_way(inside: Proposal, outside: Proposal, least: float, tolerances: n
 
 
 def _retreats(own: Proposal, least: float, tolerances: np.ndarray) -> Iterator[Proposal]:
-    """Smaller multiples of linear scores, down to zero; allowed states on the way to one class, if none is allowed yet.
+    """Smaller multiples of linear scores, down to zero; if no allowed state is known, those nearby or towards a class.
 
     For models with a score of every class, of whose scores neither multiples nor common shifts move a decision.
     """
     problem = own.problem
     for share in _SMALLER if problem.model.is_linear else ():
         yield Proposal(problem, share * own.state)
-    for state in () if np.isfinite(least) else problem.model.one_class_states(problem.data):
-        constant, low, high = Proposal(problem, state), 0.0, 1.0
+    states = () if np.isfinite(least) else problem.model.one_class_states(problem.data)
+    constants = [Proposal(problem, state) for state in states]
+    shifts = _shifts_of_classes(own, constants) if constants else None
+    nearby = own if shifts is None else Proposal(problem, own.state + shifts @ np.stack(states))
+    if nearby is not own and nearby.is_in_domain:
+        yield nearby
+        return
+    for state, constant in zip(states, constants, strict=True):
+        low, high = 0.0, 1.0
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             holds = is_within(problem, own.scores_towards(constant, middle), tolerances)
             low, high = (low, middle) if holds else (middle, high)
         yield Proposal(problem, own.state + high * (state - own.state))
+
+
+def _shifts_of_classes(own: Proposal, constants: Sequence[Proposal]) -> np.ndarray | None:
+    """Small multiples of constant scores that bring scores within the bounds; ndarray of shape (n_classes,), or None.
+
+    Solvers follow smooth surrogates, so that the last few rows on the wrong side are left to chance. Random shifts of
+    the scores of every class move such rows: each is kept that leaves no more excess over the bounds of all classes.
+    """
+    problem, table = own.problem, np.stack([constant.scores for constant in constants])
+    rng = np.random.default_rng(0)  # the same shifts in every fit, so that it does not depend on ``random_state``
+    shifts, spread = np.zeros(len(table)), own.scores.std() / np.abs(table).max()
+
+    def excess_after(shifts: np.ndarray) -> float:
+        return _excess_of_classes(problem, own.scores + np.tensordot(shifts, table, 1))
+
+    excess, before = excess_after(shifts), np.inf
+    for number in range(_SHIFTS):
+        if excess == 0.0:
+            return _shortened(shifts, lambda there: excess_after(there) == 0.0)
+        if number % _TRIAL == 0:
+            if not excess < _LEFT * before:
+                return None
+            before = excess
+        # a few of the classes move much further than the others
+        moved = shifts + spread * 10 ** rng.uniform(*_LENGTHS) * rng.normal(size=shifts.size) ** 3
+        there = excess_after(moved)
+        if there <= excess:
+            shifts, excess = moved, there
+    return None
+
+
+def _shortened(shifts: np.ndarray, holds: Callable[[np.ndarray], bool]) -> np.ndarray:
+    """Shifts of which each is left out, or half of it, where the bounds hold without."""
+    for share in (0.0, 0.5, 0.5, 0.5):
+        for number in range(shifts.size):
+            shorter = shifts.copy()
+            shorter[number] *= share
+            if holds(shorter):
+                shifts = shorter
+    return shifts
+
+
+def _excess_of_classes(problem: Problem, scores: np.ndarray) -> float:
+    """The sum of what the metrics of all classes are beyond the bounds; infinity where one does not exist."""
+    total = 0.0
+    for constraint in problem.constraints:
+        values = np.array(list(constraint.class_values(scores).values()))
+        is_known = values.size and constraint.bounds_metric
+        excess = constraint.excess(values) if is_known else constraint.exact(scores)
+        total += float(np.clip(np.nan_to_num(excess - constraint.granularity, nan=np.inf), 0.0, None).sum())
+    return total
 
 
 def constant_scores(problem: Problem, state: Any) -> Any:

@@ -357,7 +357,9 @@ class CrossFitted(Solver):
                 candidates = found.candidates if found.status.is_settled else (sharp.params, *found.candidates)
                 yield _Attempt(replace(found, n_evaluations=n_evaluations, candidates=candidates), sharp.objective)
         for begin_at in (None,) if start is None else (start, None):
-            yield _Attempt(AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol).solve(reduced, begin_at, rng))
+            found = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol).solve(reduced, begin_at, rng)
+            # what only a shift has brought within the bounds may have begun too far away
+            yield _Attempt(found, is_last=found.status.is_settled)
 
 
 class _Attempt(NamedTuple):

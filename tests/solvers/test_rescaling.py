@@ -13,6 +13,7 @@ from fairconstrained.constraints import (
     EqualizedOdds,
     EqualOpportunity,
     GroupAUC,
+    GroupRates,
     LossParity,
     MinorityShare,
     PairwiseParity,
@@ -21,12 +22,13 @@ from fairconstrained.constraints import (
     RateGap,
     StatisticalParity,
 )
+from fairconstrained.constraints.every_class import EveryClass
 from fairconstrained.data import FairData
 from fairconstrained.domains import L1Ball, Product
-from fairconstrained.models import LinearModel
+from fairconstrained.models import ClassModel, LinearModel
 from fairconstrained.objectives import Logistic, ZeroOne
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import best_rescaled
+from fairconstrained.solvers import AugmentedLagrangian, best_rescaled
 from fairconstrained.solvers._plane_objective import PlaneObjective
 from fairconstrained.solvers._score_plane import Proposal, ScorePlane
 from tests.covering import every_pair
@@ -474,3 +476,21 @@ def test_around_a_stationary_point_smooth_bounds_are_not_searched(data, monkeypa
     assert best_rescaled(problem, [params]) is not params
     monkeypatch.setattr(ScorePlane, "_by_search", lambda *_: pytest.fail("searched"))
     best_rescaled(problem, [params], is_stationary=True)
+
+
+def test_shifts_of_classes_bring_the_last_rows_within_the_bounds():
+    rng = np.random.default_rng(0)
+    y, codes = rng.integers(0, 4, 400).astype(float), rng.integers(0, 2, 400)
+    X = rng.normal(size=(400, 3)) + 0.7 * y[:, None] * [1, -1, 0] + 0.3 * codes[:, None]
+    data = FairData.from_arrays(X, y, codes, ("a", "b"))
+    model, objective = ClassModel(LinearModel(3, 4)), Logistic().of_several_classes().bind(data)
+    free = Problem(model=model, objective=objective, constraints=(), data=data)
+    state = AugmentedLagrangian().solve(free, None, rng).model_state
+    rule = EveryClass(GroupRates("selection", rule="ratio", kappa=1.0), list("wxyz")).unchecked(data)
+    problem = replace(free, constraints=(rule.with_kappa(rule.metric(free.scores(state)) - 0.01),))
+    assert not problem.holds(problem.scores(state))
+    nearby = best_rescaled(problem, [state])
+    assert problem.holds(problem.scores(nearby))
+    loss, least = (problem.objective_at(one, problem.scores(one)) for one in (nearby, state))
+    assert loss < 1.03 * least  # on the way to one class it would rise by 7 %
+    np.testing.assert_array_equal(best_rescaled(problem, [state]), nearby)
