@@ -211,6 +211,14 @@ class Terms:
         """Return the terms with the first objective on the way to theirs, such as the logistic loss for errors."""
         return replace(self, objective=self.objective.loss.path()[0].bind(self.data))
 
+    def favouring_positives(self, factor: float) -> Self | None:
+        """Return the terms with an objective in which rows with positive targets count so many times as much.
+
+        None where there is no such objective.
+        """
+        objective = self.objective.loss.favouring_positives(factor)
+        return None if objective is None else replace(self, objective=objective.bind(self.data))
+
 
 def differentiated(terms: Terms, scores: Tensor, aux: np.ndarray, part: str = "values") -> TermsPoint:
     """The point of terms that torch differentiates.

@@ -57,11 +57,30 @@ class BoundDecisionRates(BoundMeanGaps):
     @override
     def caveat(self, scores: np.ndarray) -> str | None:
         if not np.isnan(self.metric(scores)):
-            return super().caveat(scores)
+            return super().caveat(scores) or self._caveat_about_few(scores)
         return (
             f"{self.name} does not exist for these decisions: a group has no row to take its rate among, or no group "
             "has a rate above 0, and the bound counts as not kept. Raise kappa, or bound another rate."
         )
+
+    def _caveat_about_few(self, scores: np.ndarray) -> str | None:
+        """Return a warning of a ratio to which so few rows contribute that one changes it by more than ``kappa``."""
+        if not self.comparisons.form.is_relative or not self._has_few(scores):
+            return None
+        fewest = self._fewest(scores)
+        return (
+            f"{self.name} is a ratio of rates, one of which counts only {fewest:.0f} of a group's rows here: each of "
+            f"these changes it by up to {1 / fewest:.2g}, and on new rows it may be far from kappa. Compare "
+            "differences, or weigh classes by class_weight='balanced'."
+        )
+
+    def _has_few(self, scores: np.ndarray) -> bool:
+        return 1 / self._fewest(scores) > self.resolution
+
+    def _fewest(self, scores: np.ndarray) -> float:
+        """The fewest rows of a cell that count in its rate, or of those with a decision; of cells that have any."""
+        counts = self._totals((self._exact_values(scores) > 0).astype(float))
+        return float(counts[counts > 0].min(initial=np.inf))
 
     @override
     def complaint(self, value: float, rows: str = "training rows") -> str:
@@ -168,15 +187,11 @@ class BoundPredictiveValues(BoundDecisionRates):
         return self._compared(means, overall, np.zeros(self.n_aux))
 
     @override
-    def caveat(self, scores: np.ndarray) -> str | None:
-        """Also warn of groups with so few of the decisions that one row changes the metric by more than ``kappa``."""
-        known = super().caveat(scores)
-        if known is not None:
-            return known
-        counts = self._totals((self._exact_values(scores) > 0).astype(float))
-        fewest = counts[counts > 0].min(initial=np.inf)
-        if 1 / fewest <= self.resolution:
+    def _caveat_about_few(self, scores: np.ndarray) -> str | None:
+        """Return a warning of groups with so few of the decisions that one changes the metric by more than kappa."""
+        if not self._has_few(scores):
             return None
+        fewest = self._fewest(scores)
         return (
             f"{self.name} is a rate among decisions, of which a group has only {fewest:.0f} here: each of them changes "
             f"it by up to {1 / fewest:.2g}, and on new rows it may be far from kappa. Bound the selection rate from "

@@ -58,6 +58,8 @@ _UNDEFINED = " Of the other models {0.name} does not exist, as {0.why_undefined}
 
 #: Shares of ``kappa`` by which bounds are stricter that a run may keep where it has missed its own.
 _STRICTER = (0.5, 0.75)
+#: Factors of the rows of one class in objectives whose solutions may keep bounds on decisions that a run has missed.
+_FAVOURING = (8.0, 32.0)
 
 __all__ = ["BaseFairEstimator"]
 
@@ -226,7 +228,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         is_limited = bool(result.message or getattr(self, "callbacks", None) or getattr(solver, "max_time", None))
         may_run = solver.keeps_metric and problem.model.is_linear and not is_limited
         if result.status is Status.INFEASIBLE and may_run:
-            return self._under_stricter_bounds(solver, problem, completed, rng)
+            stricter = self._under_stricter_bounds(solver, problem, completed, rng)
+            return (
+                stricter if stricter is not completed else self._from_other_decisions(solver, problem, completed, rng)
+            )
         return completed
 
     def _under_stricter_bounds(
@@ -245,6 +250,35 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
                 found = replace(found, model_state=state, status=Status.COMPLETED, multipliers=None)
                 return missed if state is missed.model_state else found.after(missed)
         return missed
+
+    def _from_other_decisions(
+        self, solver: Solver, problem: Problem, missed: SolverResult, rng: np.random.Generator
+    ) -> SolverResult:
+        """The result of a run that has missed its bounds on decisions, or the best one of runs that begin elsewhere.
+
+        They begin at solutions that keep the bounds for an objective that favours one of the two decisions.
+        """
+        best = missed
+        if not any(constraint.decision_threshold is not None for constraint in problem.constraints):
+            return best
+        for factor in _FAVOURING:
+            for other in (problem.favouring_positives(1 / factor), problem.favouring_positives(factor)):
+                if other is None:
+                    return best
+                near = self._completed(solver, other, self._run(solver, other, None, rng, None), rng)
+                if not problem.holds(problem.scores(near.model_state)):
+                    continue
+                found = self._run(solver, problem, Start(near.model_state), rng, None)
+                found = self._completed(solver, problem, found, rng)
+                state = best_rescaled(problem, [best.model_state, found.model_state, near.model_state])
+                if state is best.model_state:
+                    continue
+                if state is not found.model_state or found.status.is_infeasible:
+                    found = replace(found, status=Status.COMPLETED, multipliers=None, message="")
+                best = replace(found, model_state=state).after(best)
+            if problem.holds(problem.scores(best.model_state)):
+                return best
+        return best
 
     @staticmethod
     def _is_poor(problem: Problem, state: Any) -> bool:

@@ -68,6 +68,14 @@ class Objective(ABC):
         """
         raise ValueError(f"{type(self).__name__} takes no class_weight; set class_weight=None.")
 
+    def favouring_positives(self, factor: float) -> Objective | None:
+        """Return the objective in which rows with positive targets count so many times as much.
+
+        For starts where other decisions are made. None where classes do not weigh, and where decisions are searched for
+        anyway.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class BoundObjective(FullBatch):

@@ -101,6 +101,10 @@ class Loss(Objective):
         return self if classes.is_even else ClassLoss(self, classes)
 
     @override
+    def favouring_positives(self, factor: float) -> Loss | None:
+        return self.weighing_classes(ClassWeights((1.0, factor)))
+
+    @override
     def of_several_classes(self) -> Loss | None:
         return None
 
@@ -208,6 +212,10 @@ class ReweightedLoss(Loss):
         return self.loss.probability(scores)
 
     @override
+    def favouring_positives(self, factor: float) -> Loss | None:
+        return None
+
+    @override
     def bind(self, data: FairData) -> BoundLoss:
         return BoundReweightedLoss(self, data)
 
@@ -255,6 +263,10 @@ class ClassLoss(ReweightedLoss):
     @override
     def weighing_classes(self, classes: ClassWeights) -> ClassLoss:
         return replace(self, classes=self.classes * classes)
+
+    @override
+    def favouring_positives(self, factor: float) -> Loss | None:
+        return None if self.loss.favouring_positives(factor) is None else Loss.favouring_positives(self, factor)
 
     @override
     def of_several_classes(self) -> Loss | None:

@@ -176,6 +176,10 @@ class ZeroOne(Loss):
         """The logistic loss, then this one: wide surrogates of the error predict the majority class everywhere."""
         return (Logistic(), self)
 
+    @override
+    def favouring_positives(self, factor: float) -> None:
+        return None
+
     def gains(self, targets: Tensor, weights: Tensor) -> Tensor:
         """The error rate falls by the weight of a row when its label is predicted."""
         return weights * targets

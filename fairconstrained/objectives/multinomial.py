@@ -60,3 +60,7 @@ class MultinomialLogistic(ConvexLoss):
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Softmax of the scores; ndarray of shape (n_samples, n_classes)."""
         return softmax(scores, axis=1)
+
+    @override
+    def favouring_positives(self, factor: float) -> None:
+        return None

@@ -14,6 +14,7 @@ from fairconstrained import (
     ConvergenceWarning,
     FairBoostingClassifier,
     FairHeadClassifier,
+    FairnessWarning,
     LossParityClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
@@ -267,8 +268,14 @@ def test_a_ratio_that_exists_for_no_model_is_said():
     X, group = rng.normal(size=(4000, 3)), rng.integers(0, 2, 4000)
     y = X[:, 0] + X[:, 1] / 2 + 0.3 * group + rng.logistic(size=4000) > 6.5  # a percent of the rows
     model = RateParityClassifier(0.1, constraint="demographic_parity_ratio", new_row_folds=None, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="no group has a rate above 0: weigh the classes"):
+    with pytest.warns(FairnessWarning, match="one of which counts only . of a group's rows here: each .*='balanced'"):
         model.fit(X, y, sensitive_features=group)
+    # with so large a penalty, runs from other decisions lead nowhere else
+    with (
+        pytest.warns(ConvergenceWarning, match="no group has a rate above 0: weigh the classes"),
+        pytest.warns(FairnessWarning, match="one of which counts only"),
+    ):
+        clone(model).set_params(alpha=100.0).fit(X, y, sensitive_features=group)
     model.set_params(class_weight="balanced").fit(X, y, sensitive_features=group)
     assert model.constraint_values_["demographic_parity_ratio"] <= 0.1 + 0.01
     assert model.score(X, y) > 0.6
@@ -285,3 +292,21 @@ def test_predictive_parity_without_decisions_is_not_kept(rows):
     assert (
         any("does not exist" in str(w.message) for w in caught) or model.constraint_values_["predictive_parity"] <= 0.3
     )
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
+@pytest.mark.parametrize("seed", [5, 8])
+def test_two_bounds_that_a_run_misses_are_kept_from_other_decisions(seed):
+    X, y, group = make_biased_classification(1000, 4, positive_rates=(0.6, 0.35), random_state=seed)
+    bounds = [
+        ("selection", GroupRates("selection", rule="ratio", kappa=0.2)),
+        ("precision", GroupRates("positive_predictive_value", kappa=0.05)),
+    ]
+    model = RateParityClassifier(constraint=bounds, new_row_folds=None).fit(X, y, sensitive_features=group)
+    assert model.status_ in ("optimal", "completed")
+    assert model.constraint_values_["selection"] <= 0.2 + 1e-9
+    assert model.constraint_values_["precision"] <= 0.05 + model.granularity_["precision"]
+    # some rows are accepted, and more of them rightly so than by chance
+    accepted = model.predict(X) == y.max()
+    assert accepted.mean() > 0.05
+    assert (y[accepted] == y.max()).mean() > (y == y.max()).mean() + 0.2
