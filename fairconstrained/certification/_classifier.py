@@ -69,7 +69,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
         Largest number of tests. After a test that fails, the model of the next tighter inner bound is fitted and
         tested.
     kappas : array-like, default=None
-        Inner bounds to choose from. None: 1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2 and 0.1 times ``kappa``. Give them if the
+        Inner bounds to choose from. None: 1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2 and 0.1 times ``kappa``; for a floor, those
+        whose distance from 1 is so many times that of ``kappa``. Give them if the
         estimator bounds another quantity than the metric; a single one is used without a choice. Bounds so small that
         the groups cannot distinguish them from zero are left out, except the loosest one.
     power : float, default=0.8
@@ -260,7 +261,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
 
     def _choose_and_test(self, rows: Part, calibration: Part, judge: Judge) -> None:
         """Settle the order of the tests with ``rows``, then test with ``calibration``."""
-        ladder, delta = Ladder(self.estimator), self.delta / self.max_tests
+        ladder = Ladder(self.estimator, info_of(judge.metric).is_floor(judge.params))
+        delta = self.delta / self.max_tests
         order = self._order_of_tests(ladder, rows, judge, delta=delta, n_calibration=calibration.y.size)
         to_test, left = order[: self.max_tests], order[self.max_tests :]
         for kappa in to_test:
@@ -275,45 +277,52 @@ class CertifiedFairClassifier(DelegatesToFitted):
             if certificate.passed:
                 self.status_ = "certified"
                 return
-        more = "more max_tests try tighter models" if left else "smaller kappas make a tighter model"
+        tighter = "larger" if ladder.rises else "smaller"
+        more = "more max_tests try tighter models" if left else f"{tighter} kappas make a tighter model"
         self._complain(certificate, more if ladder.has_bound else "")
 
     def _order_of_tests(self, ladder: Ladder, rows: Part, judge: Judge, **test: Any) -> Sequence[float | None]:
         """Inner bounds from the loosest one with a good plan on; sets ``plan_``."""
         if not ladder.has_bound:
             return [None]
-        kappas = self._inner_bounds()
+        kappas = self._inner_bounds(ladder.rises)
         if len(kappas) == 1:
             return kappas
         in_plan = ladder.for_plan
         kappas = in_plan.resolvable(rows, kappas)
         planner = Planner(in_plan, rows, judge, power=self.power, cv=self.cv, **test)
-        self.plan_ = planner.searched(kappas, self.kappa)
+        largest = 1 - self.kappa if ladder.is_floor else self.kappa
+        self.plan_ = planner.searched(kappas, largest)
         best = self.plan_["planned"].to_numpy()
-        good = np.flatnonzero(best <= self.kappa)
+        good = np.flatnonzero(best <= largest)
         chosen = float(self.plan_["kappa"].iloc[int(good[0] if good.size else best.argmin())])
         return kappas[kappas.index(chosen) :]
 
-    def _inner_bounds(self) -> list[float]:
-        """Return the bounds to choose from, the loosest one first."""
-        given = [round(self.kappa * share, 10) for share in _SHARES] if self.kappas is None else self.kappas
-        kappas = list(given)
+    def _inner_bounds(self, rises: bool) -> list[float]:
+        """Return the bounds to choose from, the loosest one first, which is the least one of those that rise."""
+        kappas = [self._share_of_bound(share, rises) for share in _SHARES] if self.kappas is None else list(self.kappas)
         if not kappas or not all(is_number(kappa) and kappa >= 0 for kappa in kappas):
             raise ValueError(f"kappas must be one or more numbers of at least 0; got {self.kappas!r}.")
-        return sorted(set(map(float, kappas)), reverse=True)
+        return sorted(set(map(float, kappas)), reverse=not rises)
+
+    def _share_of_bound(self, share: float, rises: bool) -> float:
+        """The inner bound that leaves a share of the room that ``kappa`` does, which a floor leaves up to 1."""
+        return round(max(1 - (1 - self.kappa) * share, self.kappa) if rises else self.kappa * share, 10)
 
     def _complain(self, certificate: Certificate, more: str) -> None:
         """Warn of a model that is not certified; ``more`` says what else could be tried."""
         needed = certificate.sufficient_n
+        largest = certificate.largest(self.kappa)
+        loosen = "raise kappa" if largest == self.kappa else "lower kappa"
         advice = (
-            f"Its gap on these rows, {certificate.gap:.4g}, is too large for any number of rows: raise kappa"
+            f"Its gap on these rows, {certificate.gap:.4g}, is too large for any number of rows: {loosen}"
             if needed is None
             else f"With the same estimates {needed:,} calibration rows would be needed, about "
             f"{int(np.ceil(needed / self.calibration_fraction)):,} rows in all"
         )
         advice += f"; {more}." if more else "."
         allowed = f"kappa={self.kappa:g}"
-        if (largest := certificate.largest(self.kappa)) != self.kappa:
+        if largest != self.kappa:
             allowed = f"{largest:.4g}, for {allowed} from below,"
         warnings.warn(
             f"{certificate.metric} could not be certified to be at most {allowed} in the population: the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -25,6 +25,7 @@ from fairconstrained.certification.bootstrap import resampled, statistic_of
 from fairconstrained.certification.evidence import Evidence, evidence_of
 from fairconstrained.certification.sample import Sample, strata_of
 from fairconstrained.certification.seen_rows import bound_params
+from fairconstrained.constraints import Constraint
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.metrics import equal_opportunity_gap
@@ -82,9 +83,12 @@ class Ladder:
     ----------
     estimator : estimator
         Estimator that the user gave.
+    is_floor : bool, default=False
+        Whether the metric is to be at least ``kappa``.
     """
 
     estimator: Any
+    is_floor: bool = False
 
     @property
     def has_bound(self) -> bool:
@@ -92,7 +96,21 @@ class Ladder:
         last = last_step(self.estimator)
         if not isinstance(last, BaseFairEstimator):
             return self._kappa in self.estimator.get_params()
-        return bool(bound_params(last, 1.0))  # none of one that chooses kappa itself
+        return self.rises or bool(bound_params(last, 1.0))  # none of one that chooses kappa itself
+
+    @property
+    def rises(self) -> bool:
+        """Whether larger bounds are tighter; not where the estimator bounds something else than a floor."""
+        if not isinstance(last_step(self.estimator), BaseFairEstimator):
+            return self.is_floor
+        return self._floor is not None
+
+    @property
+    def _floor(self) -> str | None:
+        """The parameter of the package's estimator that holds its one floor; None where there is not exactly one."""
+        params = last_step(self.estimator).get_params() if self.is_floor else {}
+        found = [name for name, value in params.items() if isinstance(value, Constraint) and value.bounds_from_below]
+        return f"{found[0]}__kappa" if len(found) == 1 else None
 
     @property
     def _kappa(self) -> str:
@@ -114,7 +132,7 @@ class Ladder:
             return self
         without = clone(last).set_params(new_row_folds=None)
         steps = steps_of(self.estimator)
-        return Ladder(with_steps(self.estimator, [*steps[:-1], (steps[-1][0], without)]))
+        return replace(self, estimator=with_steps(self.estimator, [*steps[:-1], (steps[-1][0], without)]))
 
     @property
     def _of_package(self) -> bool:
@@ -126,7 +144,8 @@ class Ladder:
             last = last_step(self.estimator)
             taken = {name: column for name, column in part.metadata.items() if has_fit_parameter(last, name)}
             columns = {name: taken.pop(name, None) for name in ("sensitive_features", "sample_weight")}
-            return fairness_path(self.estimator, part.X, part.y, kappas=kappas, fit_params=taken, **columns).models
+            options = {"kappas": kappas, "param": self._floor, "fit_params": taken, **columns}
+            return fairness_path(self.estimator, part.X, part.y, **options).models
         settings: list[dict[str, Any]] = [{self._kappa: kappa} for kappa in kappas] if self.has_bound else [{}]
         return [fitted(clone(self.estimator).set_params(**setting), part) for setting in settings]
 
@@ -200,7 +219,7 @@ class Judge:
 
     def check_strata(self, part: Part) -> None:
         """Raise ValueError for strata that could not be divided with the rows, and where the metric lacks its own."""
-        own = inspect.signature(self.metric).parameters.get("strata")
+        own = self._option_of_strata
         if "strata" in self.params:
             raise ValueError(
                 "metric_params must not hold strata, which are divided with the rows: pass fit(strata=...)."
@@ -211,10 +230,15 @@ class Judge:
                 "fit(strata=...)."
             )
 
+    @cached_property
+    def _option_of_strata(self) -> inspect.Parameter | None:
+        """The parameter of the metric that takes strata; None where it has none."""
+        return inspect.signature(self.metric).parameters.get("strata")
+
     def _sample(self, answers: tuple[np.ndarray, np.ndarray], part: Part) -> Sample:
         labels, said = answers
         params, bootstrap = dict(self.params), (self.n_resamples, self.random_state)
-        if part.strata is not None and "strata" in inspect.signature(self.metric).parameters:
+        if part.strata is not None and self._option_of_strata is not None:
             params["strata"] = part.strata
         return Sample(self.metric, labels, said, part.groups, params, self.loss_bound, *bootstrap, self.classes)
 
@@ -266,8 +290,8 @@ class Planner:
     power: float
     cv: Any
 
-    def searched(self, kappas: Sequence[float], kappa: float) -> pd.DataFrame:
-        """Look for the loosest inner bound with a prediction of at most ``kappa``.
+    def searched(self, kappas: Sequence[float], largest: float) -> pd.DataFrame:
+        """Look for the loosest inner bound with a prediction of at most ``largest``.
 
         Predictions fall with the inner bound, up to chance. So of more than a few bounds every second one is looked at,
         each model from the one before, and then the one before the first that is good.
@@ -276,7 +300,8 @@ class Planner:
         ----------
         kappas : sequence of float
             Inner bounds, the loosest one first.
-        kappa : float
+        largest : float
+            The largest bound with which a certificate passes.
 
         Returns
         -------
@@ -287,7 +312,7 @@ class Planner:
         last = len(kappas) - 1
         places = list(range(last % 2, last + 1, 2)) if len(kappas) > _FEW else list(range(len(kappas)))
         rows = dict(zip(places, self._planned([kappas[place] for place in places]), strict=True))
-        first = next((place for place in places if rows[place]["planned"] <= kappa), 0)
+        first = next((place for place in places if rows[place]["planned"] <= largest), 0)
         if first - 1 not in rows and first > 0:
             (rows[first - 1],) = self._planned([kappas[first - 1]])
         return pd.DataFrame([rows[place] for place in sorted(rows)])

@@ -29,8 +29,9 @@ from fairconstrained.certification import certify
 from fairconstrained.certification._binomial import binomial_ends
 from fairconstrained.certification._planning import Ladder, Part, _folds, calibration_rows
 from fairconstrained.certification._planning import fitted as fit_with_metadata
+from fairconstrained.constraints import GroupRates
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.metrics import independence_gap
+from fairconstrained.metrics import group_rates, independence_gap
 
 
 class Dial(ClassifierMixin, BaseEstimator):
@@ -119,6 +120,51 @@ def test_the_bound_before_the_first_good_one_is_looked_at_too():
     assert model.plan_["kappa"].tolist() == [0.2, 0.06, 0.02, 0.005]
     assert (model.plan_["planned"] <= 0.2).tolist()[0::2] == [False, True]
     assert model.kappa_ in (0.06, 0.02)
+
+
+FLOOR = {"metric": "group_rates", "metric_params": {"rate": "selection", "rule": "floor"}, "method": "binomial"}
+
+
+class Floor(Dial):
+    """A model that accepts a share of exactly ``kappa`` of all groups in the population."""
+
+    def decision_function(self, X):
+        return self.kappa - X[:, 2]
+
+
+def test_inner_bounds_of_a_floor_are_larger():
+    model = fitted(dialled(3000), estimator=Floor(), kappa=0.6, cv=2, **FLOOR)
+    # every second one, with a share of the room up to 1
+    planned = model.plan_.set_index("kappa")["planned"]
+    assert set(np.round(1 - 0.4 * np.array([0.85, 0.55, 0.3, 0.1]), 10)) <= set(planned.index)
+    assert planned.index.is_monotonic_increasing
+    np.testing.assert_allclose(model.plan_["gap"], 1 - model.plan_["kappa"], atol=0.05)
+    assert model.kappa_ == planned.index[planned <= 0.4].min() > 0.6
+    assert model.status_ == "certified"
+
+
+def test_advice_about_a_floor_is_to_lower_it():
+    with pytest.warns(FairnessWarning, match="lower kappa; larger kappas make a tighter model"):
+        fitted(dialled(1000), estimator=Floor(), kappa=0.6, kappas=[0.5], **FLOOR)
+
+
+def test_the_floor_of_an_estimator_of_the_package_is_tightened(data):
+    floor = GroupRates("true_positive", rule="floor", kappa=0.5)
+    bounds = {
+        "constraint__kappa": floor,
+        "constraint__floor__kappa": [("floor", floor), ("parity", GroupRates("selection", kappa=0.3))],
+    }
+    for name, constraint in bounds.items():
+        ladder = Ladder(RateParityClassifier(constraint=constraint, new_row_folds=None), is_floor=True)
+        assert ladder.has_bound
+        assert ladder.rises
+        loose, tight = ladder.fit(Part(*data), [0.5, 0.8])
+        assert (loose.get_params()[name], tight.get_params()[name]) == (0.5, 0.8)
+        X, y, groups = data
+        rate = group_rates(y, tight.decision_function(X), sensitive_features=groups, rate="true_positive", rule="floor")
+        assert rate >= 0.8 - 0.01
+    assert not Ladder(RateParityClassifier(constraint=floor)).has_bound  # of a gap
+    assert not Ladder(RateParityClassifier(), is_floor=True).rises
 
 
 @pytest.mark.slow
