@@ -187,7 +187,7 @@ equalized_odds_ratio_gap: Callable[..., Any] = _metric(
     "ratio",
     "Ratio of true or false positive rates",
     "One minus the ratio of the true positive rates of two groups, or of their false positive rates, whichever is "
-    "larger.",
+    "larger. False positive rates that are 0 in all groups are equal.",
     r"P(\hat y = 1 \mid {g}, y = v)",
 )
 predictive_equality_gap: Callable[..., Any] = _metric(

@@ -187,7 +187,7 @@ class RatesMeasured(NamedTuple):
     Attributes
     ----------
     value : float
-        NaN if a cell that is compared is empty, or a ratio is one of zeros.
+        NaN if a cell that is compared is empty, or a ratio is one of zeros or of negative numbers.
     means : ndarray of shape (n_blocks, n_groups)
     gaps : ndarray of shape (n_groups,)
     notion : Notion
@@ -214,10 +214,9 @@ class RatesMeasured(NamedTuple):
                 f"the {rate.replace('_', ' ')} rate does not exist for these groups, as there are no rows to take it "
                 f"among: {shown}. Merge small groups or strata, or use more data. {NAN_INSTEAD}"
             )
-        zeros = [name for name, means in zip(blocks, self.means, strict=True) if name and not means.any()]
-        among = f" ({zeros[0]})" if zeros else ""
+        reason = "a group has a rate below 0" if (self.means < 0).any() else "no group has a rate above 0"
         raise ValueError(
-            f"the ratio of {rate.replace('_', ' ')} rates{among} does not exist, as no group has a rate above 0. "
+            f"the ratio of {rate.replace('_', ' ')} rates does not exist, as {reason}. "
             f"Compare differences (rule='difference'). {NAN_INSTEAD}"
         )
 
@@ -318,7 +317,9 @@ def group_rates(
     "ceiling"     :math:`\max_g R_g`
     ============  =====================================================================
 
-    The worst stratum counts where there are ``strata``, and the worse of both labels where both are compared.
+    The worst stratum counts where there are ``strata``, and the worse of both labels where both are compared. Rates
+    that are 0 in all groups are equal, as the false positive rates of a perfect classifier are. Only where all rates
+    are 0, as where nobody has a positive decision, there is no ratio.
 
     Parameters
     ----------
@@ -346,7 +347,7 @@ def group_rates(
         The positive label, against all others; None for the larger of two. More than two labels need it.
     on_empty : {"raise", "nan"}, default="raise"
         Whether to raise or to return NaN where a rate does not exist, such as a true positive rate without positives,
-        or a ratio of rates that are all 0.
+        or a ratio of rates that are all 0, or of mean scores of which one is negative.
 
     Returns
     -------

@@ -66,23 +66,34 @@ class _Excess(Rule):
 
 
 class _Ratio(Rule):
-    """One minus the ratio of the smaller mean of two groups to the larger; NaN where the larger one is zero."""
+    """One minus the ratio of the smaller mean of two groups to the larger; zeros are as large as each other.
+
+    NaN where all means are zero, and where one is negative, as a mean of scores may be.
+    """
 
     @override
     def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
+        means = _defined(means)
         least, most = means.min(axis=-1, keepdims=True), means.max(axis=-1, keepdims=True)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = np.fmin(means / most, least / means)  # the second is no number for a group whose mean is zero
-        return (1 - ratios).max(axis=-2)
+        return (1 - np.fmin(_quotient(means, most), _quotient(least, means))).max(axis=-2)
 
     @override
     def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
         if agg == "max":
             return super().value(means, overall, agg)
-        first, second = _pairs(means)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = np.minimum(first / second, second / first)
+        first, second = _pairs(_defined(means))
+        ratios = _quotient(np.minimum(first, second), np.maximum(first, second))
         return AGGREGATES[agg]((1 - ratios).max(axis=-2), axis=-1)
+
+
+def _defined(means: np.ndarray) -> np.ndarray:
+    """The means whose ratios exist; NaN in place of others."""
+    return np.where((means < 0) | ~means.any(axis=(-2, -1), keepdims=True), np.nan, means)
+
+
+def _quotient(smaller: np.ndarray, larger: np.ndarray) -> np.ndarray:
+    """Return a ratio of numbers that are not negative; 1 of two zeros."""
+    return np.divide(smaller, larger, out=np.ones(np.broadcast_shapes(smaller.shape, larger.shape)), where=larger != 0)
 
 
 class _Ceiling(Rule):

@@ -19,12 +19,17 @@ __all__ = ["RateBound", "Thresholds", "check_rates"]
 
 #: Precision of the least slack.
 _LEAST_SLACK = 1e-6
+#: Stands for the logarithm of a rate of zero, further from any other one than a window is wide.
+_OF_ZERO = -1e3
 #: Scores and targets that stand for true negatives, false positives, false negatives and true positives.
 _SCORES, _TARGETS = np.array([[-1.0, 1.0, -1.0, 1.0], [-1.0, -1.0, 1.0, 1.0]])[:, :, None]
 
 
 class _Window(NamedTuple):
-    """Numbers that have to lie within a width of each other, of those thresholds that a bound allows a group."""
+    """Numbers that have to lie within a width of each other, of those thresholds that a bound allows a group.
+
+    A rule makes those of the rates among all targets, of shape (n_targets, n_thresholds); a window is about one.
+    """
 
     numbers: np.ndarray
     width: float
@@ -36,11 +41,11 @@ def _difference(rates: np.ndarray, kappa: float) -> _Window:
 
 
 def _ratio(rates: np.ndarray, kappa: float) -> _Window:
-    """Differences of logarithms; a ratio of zeros does not exist."""
+    """Differences of logarithms; where all rates are zero, there is no ratio, and otherwise zeros are alike."""
     if kappa >= 1:
         return _difference(rates, np.inf)
-    logarithms = np.log(rates, out=np.full(rates.shape, -np.inf), where=rates > 0)
-    return _Window(logarithms, -np.log1p(-kappa), rates > 0)
+    logarithms = np.log(rates, out=np.full(rates.shape, _OF_ZERO), where=rates > 0)
+    return _Window(logarithms, -np.log1p(-kappa), ~np.isnan(rates) & (rates > 0).any(axis=0))
 
 
 def _floor(rates: np.ndarray, kappa: float) -> _Window:
@@ -92,17 +97,18 @@ class RateBound:
         slack : float
         """
         kappa = self.kappa - slack if self.rule == "floor" else self.kappa + slack
-        return [_RULES[self.rule](rates, kappa) for rates in self._rates(counts)]
+        numbers, width, allowed = _RULES[self.rule](self._rates(counts), kappa)
+        return [_Window(own, width, kept) for own, kept in zip(numbers, allowed, strict=True)]
 
-    def _rates(self, counts: np.ndarray) -> list[np.ndarray]:
-        """The rate among the rows of each target, NaN where there are none; of shape (n_thresholds,)."""
+    def _rates(self, counts: np.ndarray) -> np.ndarray:
+        """The rate among the rows of each target, NaN where there are none; of shape (n_targets, n_thresholds)."""
         values, weights = self.rate.values(_SCORES, _TARGETS), self.rate.weights(counts, _SCORES, _TARGETS)
         found = []
         for target in self.rate.targets or (None,):
             own = weights if target is None else weights * (target == _TARGETS)
             hits, mass = (values * own).sum(axis=0), own.sum(axis=0)
             found.append(quotients(hits, mass))
-        return found
+        return np.stack(found)
 
 
 def check_rates(constraint: GroupRates) -> Rate:

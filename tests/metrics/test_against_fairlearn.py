@@ -169,3 +169,25 @@ def test_ratio_is_zero_where_the_rate_of_one_group_is(name):
     assert table["gap"].tolist() == [1.0, 1.0]
     with pytest.raises(ValueError, match="no group has a rate above 0"):
         group_rates(y, positive - 2.0, sensitive_features=groups, rate=rate, rule="ratio")
+
+
+def test_rates_that_are_zero_in_all_groups_are_equal():
+    y, groups = np.array([1, 0, 1, 0, 1, 0, 0, 0]), np.repeat(["a", "b"], 4)
+    compared = {"sensitive_features": groups, "rate": "true_and_false_positive", "rule": "ratio"}
+    assert group_rates(y, y - 0.5, **compared) == 1 - fairlearn.equalized_odds_ratio(y, y, sensitive_features=groups)
+    half = np.where(np.arange(8) == 0, 0, y)  # one of two positives, and no negative
+    value, table = group_rates(y, half - 0.5, **compared, return_groups=True)
+    assert value == 1 - fairlearn.equalized_odds_ratio(y, half, sensitive_features=groups) == 0.5
+    assert table["gap"].tolist() == [0.5, 0.5]
+    only = np.array([0, 1, 0, 1, 0, 1, 0, 0])  # no positive, but negatives of both groups: Fairlearn has NaN
+    assert group_rates(y, only - 0.5, **compared) == pytest.approx(2 / 3)
+    assert np.isnan(group_rates(y, np.full(8, -1.0), **compared, on_empty="nan"))
+
+
+def test_a_ratio_of_negative_scores_does_not_exist():
+    groups, ratio = np.repeat(["a", "b"], 2), {"rate": "score", "rule": "ratio"}
+    assert group_rates(None, [1.0, 3.0, 0.5, 0.5], sensitive_features=groups, **ratio) == 0.75
+    for scores in ([1.0, 1.0, -0.5, -0.5], [-1.0, -1.0, -0.5, -0.5]):
+        with pytest.raises(ValueError, match=r"does not exist, as a group has a rate below 0. Compare differences"):
+            group_rates(None, scores, sensitive_features=groups, **ratio)
+        assert np.isnan(group_rates(None, scores, sensitive_features=groups, **ratio, on_empty="nan"))

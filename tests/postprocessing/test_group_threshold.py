@@ -55,6 +55,20 @@ def by_thresholds(**options):
     return GroupThresholdClassifier(LogisticRegression(), **{"cv": None, **options})
 
 
+def test_perfect_thresholds_keep_the_ratio_of_equalized_odds():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(400, 1)), np.repeat(["a", "b"], 200)
+    y = X[:, 0] > np.where(groups == "a", 0.3, -0.4)
+    model = by_thresholds(kappa=0.1, constraint="equalized_odds_ratio").fit(X, y, sensitive_features=groups)
+    assert model.status_ == "optimal"
+    assert model.constraint_values_ == {"equalized_odds_ratio": 0.0}
+    assert model.score(X, y, sensitive_features=groups) == 1.0
+    nobody = by_thresholds(kappa=0.1, constraint="equalized_odds_ratio", objective=lambda tn, fp, fn, tp: tn - tp - fp)
+    nobody.fit(X, y, sensitive_features=groups)
+    assert nobody.status_ == "optimal"
+    assert nobody.predict(X, sensitive_features=groups).any()  # of no positive decision there is no ratio
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_kappa_bounds_the_metric_of_the_package(three, name, weighted):
