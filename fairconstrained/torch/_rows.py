@@ -12,7 +12,7 @@ from torch import Tensor
 from fairconstrained.checks.messages import shortened
 from fairconstrained.data import FairData
 
-__all__ = ["Known", "Places", "RowCoder", "Rows", "numbers_of"]
+__all__ = ["Known", "Places", "RowCoder", "Rows", "numbers_of", "vector_of"]
 
 
 class Rows(NamedTuple):
@@ -101,7 +101,7 @@ class RowCoder:
     """
 
     def __init__(self, y: Any, groups: Any, sample_weight: Any = None) -> None:
-        targets, labels = _vector(y, "y"), _vector(groups, "groups")
+        targets, labels = vector_of(y, "y"), vector_of(groups, "groups")
         if labels.dtype.kind not in "iub":
             raise ValueError(
                 f"groups must be integers, got {labels.dtype}; np.unique(groups, return_inverse=True)[1] are integers "
@@ -207,7 +207,7 @@ def numbers_of(scores: Tensor) -> np.ndarray:
 
 def _columns(scores: Tensor, y: Any, groups: Any) -> tuple[np.ndarray, np.ndarray]:
     """Targets and groups as arrays; raises ValueError unless there is one for every score, and at least one."""
-    targets, labels = _vector(y, "y"), _vector(groups, "groups")
+    targets, labels = vector_of(y, "y"), vector_of(groups, "groups")
     if not scores.numel() == targets.size == labels.size:
         raise ValueError(
             "scores, y and groups must have an entry for every row, and there is one score for a row; got "
@@ -218,7 +218,7 @@ def _columns(scores: Tensor, y: Any, groups: Any) -> tuple[np.ndarray, np.ndarra
     return targets, labels
 
 
-def _vector(values: Any, name: str) -> np.ndarray:
+def vector_of(values: Any, name: str) -> np.ndarray:
     """Values as an array of shape (n,); raises ValueError for tables."""
     array = values.numpy(force=True) if isinstance(values, Tensor) else np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -230,7 +230,7 @@ def _vector(values: Any, name: str) -> np.ndarray:
 
 def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     """Weights of rows; raises ValueError for negative ones, or if all are zero."""
-    weights = _vector(sample_weight, "sample_weight").astype(np.float64)
+    weights = vector_of(sample_weight, "sample_weight").astype(np.float64)
     if weights.size != n_rows or not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
         raise ValueError(
             "sample_weight must hold a finite number of at least 0 for every row, and not zeros alone; got "

@@ -12,6 +12,7 @@ from torch.utils.data import Sampler
 
 from fairconstrained.checks.messages import check_integer
 from fairconstrained.torch._processes import n_processes
+from fairconstrained.torch._rows import vector_of
 
 __all__ = ["StratifiedBatchSampler"]
 
@@ -27,10 +28,10 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     Parameters
     ----------
     groups : Tensor or array-like of shape (n_samples,)
-        The group of every row, a whole number.
+        The group of every row: whole numbers, or text and other labels that can be sorted.
     y : Tensor or array-like of shape (n_samples,), optional
-        Labels, whole numbers, for constraints that compare the rows of a label. Strata are then the rows of each group
-        and label.
+        Labels, of the same kinds, for constraints that compare the rows of a label. Strata are then the rows of each
+        group and label.
     batch_size : int
         Approximate number of rows of a mini-batch, at least 1; under distributed training, of the part of one process.
     min_rows : int, default=1
@@ -78,15 +79,16 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         self._rank = rank if rank is not None else (dist.get_rank() if self._world > 1 else 0)
         if not 0 <= self._rank < self._world:
             raise ValueError(f"rank must be at least 0 and less than num_replicas={self._world}, got {self._rank}.")
-        columns = [np.asarray(torch.as_tensor(column)) for column in ([groups] if y is None else [groups, y])]
-        if any(column.ndim != 1 or not column.size or column.size != columns[0].size for column in columns):
+        columns = [vector_of(groups, "groups")] + ([] if y is None else [vector_of(y, "y")])
+        if any(not column.size or column.size != columns[0].size for column in columns):
             raise ValueError(
                 "groups and y must have one entry for every row, got shapes "
                 f"{', '.join(str(column.shape) for column in columns)}."
             )
-        if any((column != np.round(column)).any() for column in columns):
+        if any(column.dtype.kind == "f" and (column != np.round(column)).any() for column in columns):
             raise ValueError("groups and y must hold labels, as each value is a stratum; they have fractions.")
-        _, strata = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        numbers = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
+        _, strata = np.unique(np.stack(numbers), axis=1, return_inverse=True)
         strata = strata.reshape(-1)
         self._n_batches = -(-strata.size // (check_integer("batch_size", batch_size) * self._world))
         least = check_integer("min_rows", min_rows) * self._n_batches

@@ -88,6 +88,9 @@ def test_labels_of_any_type():
     expected = list(StratifiedBatchSampler(GROUPS, LABELS, batch_size=40))
     for labels in (LABELS.astype(float), torch.from_numpy(LABELS).float(), LABELS.astype(bool)):
         assert list(StratifiedBatchSampler(GROUPS, labels, batch_size=40)) == expected
+    named = np.array(["a", "b", "", "", "", "c"], dtype=object)[GROUPS]
+    for groups in (named, named.astype(str), named.tolist()):
+        assert list(StratifiedBatchSampler(groups, np.array(["no", "yes"])[LABELS], batch_size=40)) == expected
 
 
 def test_errors():
