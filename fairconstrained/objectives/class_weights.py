@@ -46,12 +46,25 @@ class ClassWeights:
         return len(set(self.factors)) == 1 and not self.balanced
 
     def on(self, data: FairData) -> ClassWeights:
-        """The factors that some rows have, which other rows may then have too, such as those of a mini-batch."""
+        """The factors that some rows have, which other rows may then have too, such as those of a mini-batch.
+
+        Raises
+        ------
+        ValueError
+            If the factor is 0 for every class that has rows.
+        """
         masses = torch.bincount(self._classes(data), data.weights, minlength=len(self.factors))
         factors = torch.tensor(self.factors, dtype=torch.float64)
         if self.balanced and masses.all():
             factors = factors / masses
-        return ClassWeights(tuple((factors / (factors @ masses)).tolist()))
+        mean = factors @ masses
+        if not mean:
+            raise ValueError(
+                f"the factors {self.factors!r} of the classes leave no weight to any row: {int((masses > 0).sum())} of "
+                "the classes have rows, and their factors are 0. Give one of them a positive factor, or add rows of "
+                "another class."
+            )
+        return ClassWeights(tuple((factors / mean).tolist()))
 
     def of_rows(self, data: FairData) -> Tensor:
         """The weights of rows times the factors, as they are; Tensor of shape (n_samples,)."""

@@ -78,6 +78,13 @@ def test_factors_of_classes_that_are_no_weights(factors):
         ClassWeights(factors)
 
 
+def test_rows_of_classes_without_weight_are_refused(rows):
+    data, _ = rows
+    positives = data.part(np.flatnonzero(data.y.numpy() > 0))
+    with pytest.raises(ValueError, match=r"the factors \(1.0, 0.0\) of the classes leave no weight to any row"):
+        Logistic().weighing_classes(ClassWeights((1.0, 0.0))).bind(positives)
+
+
 def test_costs_are_those_of_the_decisions(rows):
     data, scores = rows
     costs = np.array([[-1.0, 2.0], [4.0, 0.5]])
