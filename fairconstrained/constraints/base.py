@@ -378,7 +378,7 @@ class BoundConstraint(Exact):
         """Return the warning for a ``value`` of the decisions that is larger than the bound on the probabilities."""
         return (
             f"kappa={self.kappa:g} bounds {self.name} of probabilities; of the decisions it is {value:.4g} on the "
-            f"{rows}. Set rate='indicator' to bound the decisions."
+            f"{rows}. To bound the decisions, set rate='indicator', or rate='selection' of a GroupRates."
         )
 
     def complaint(self, value: float, rows: str = "training rows") -> str:

@@ -87,7 +87,7 @@ def test_probabilities_whose_decisions_are_apart_are_said(biased):
     (warning,) = caught
     assert str(warning.message) == (
         f"kappa=0.06 bounds demographic_parity of probabilities; of the decisions it is {decided:.4g} on the training "
-        "rows. Set rate='indicator' to bound the decisions."
+        "rows. To bound the decisions, set rate='indicator', or rate='selection' of a GroupRates."
     )
     assert warning.filename == __file__
     assert model.status_ == "optimal"
