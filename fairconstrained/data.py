@@ -56,10 +56,6 @@ class Cells:
             codes[rows] = code
         return codes
 
-    def counts(self) -> dict[str, int]:
-        """Return the number of rows of every cell, for messages."""
-        return {label: rows.stop - rows.start for label, rows in zip(self.labels, self.slices, strict=True)}
-
     def largest_shares(self) -> np.ndarray:
         """Share of its cell that the heaviest row stands for, 1 in an empty one; ndarray of shape (n_cells,)."""
         weights = self.weights.numpy()
