@@ -71,7 +71,7 @@ class ModuleScores(LinearScores):
         ``(n_features, n_outputs)`` and returns a module; an instance is copied and starts from its parameters. It maps
         rows of shape (n_rows, n_features) to (n_rows, n_outputs). With it, X may have any shape (n_samples, ...), such
         as (n_samples, channels, height, width) for pictures; a callable then takes the shape of a row, a tuple, in
-        place of ``n_features``. Standardise the features.
+        place of ``n_features``. Parameters that require no gradient stay as they are. Standardise the features.
     hidden_layer_sizes : sequence of int, default=None
         Widths of the hidden layers of a multilayer perceptron that is built as the module.
     activation : {"relu", "tanh", "logistic", "silu", "softplus"}, default="relu"
