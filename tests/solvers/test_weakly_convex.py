@@ -143,7 +143,7 @@ def test_a_constraint_that_never_holds(name):
     assert result.status.is_infeasible
     np.testing.assert_allclose(result.model_state, 0.0, atol=0.01)
     assert result.surrogate_violation == pytest.approx(1.0, abs=1e-3)
-    for words in ("stationary point of the violation", "random_state", "larger kappa", "larger domain"):
+    for words in ("stationary point of the violation", "random_state", "looser bounds", "larger domain"):
         assert words in result.message
     assert len(result.history) >= 1
 
