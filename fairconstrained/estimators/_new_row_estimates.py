@@ -13,9 +13,12 @@ from fairconstrained.problem import Problem, Start
 
 __all__ = ["NewRowEstimates", "NewRowGap"]
 
-#: Largest optimism that is made up for, in multiples of ``kappa``. From 2 on, no model would be within both bounds:
-#: that on rows seen and that on rows not seen.
-_MOST = 1.75
+#: Largest optimism that is made up for, in multiples of ``kappa``: of two groups, and of more. From 2 on, no model is
+#: within both bounds: that on rows seen and that on rows not seen. Beyond 1, equal groups are not, and the order of
+#: more than two is hard to turn round: fits ended at reversed scores.
+_MOST, _MOST_OF_MORE = 1.75, 1.0
+#: Differences between two groups, in both directions.
+_DIFFERENCES_OF_TWO = 2
 #: Standard errors that a promised estimate is to be within its bound by, and the largest such margin, in multiples of
 #: ``kappa``. Without, the metric in the population is beyond the bound in half of the draws.
 _MARGIN, _LARGEST_MARGIN = 0.25, 0.5
@@ -68,15 +71,16 @@ class NewRowEstimates:
         """Return the problem with bounds on differences of rows not seen besides.
 
         At most ``most`` times ``kappa`` of it is made up for, and nothing of less than ``least`` times ``kappa``. None
-        stands for what the bounds on rows seen leave room for: with the same part of every difference, losses of the
-        groups that are as far apart as the optimism, the other way round, are within all bounds.
+        stands for what the bounds on rows seen leave room for: of two groups, losses that are as far apart as this part
+        of the optimism, the other way round, are within all bounds; of more groups, equal losses are.
         """
-        most = _MOST if most is None else most
         bounds: list[BoundConstraint] = []
         for constraint in problem.constraints:
             known = np.maximum(self.optimism.get(constraint.name, 0.0), 0.0)
             largest = float(np.max(known))
-            part = min(1.0, most * constraint.kappa / largest) if largest > least * constraint.kappa else 0.0
+            possible = _MOST if np.size(known) <= _DIFFERENCES_OF_TWO else _MOST_OF_MORE
+            bound = (possible if most is None else most) * constraint.kappa
+            part = min(1.0, bound / largest) if largest > least * constraint.kappa else 0.0
             bounds.append(constraint.with_optimism(part * known) if part else constraint)
         is_same = all(new is old for new, old in zip(bounds, problem.constraints, strict=True))
         return problem if is_same else replace(problem, constraints=tuple(bounds))

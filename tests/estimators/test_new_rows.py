@@ -609,6 +609,16 @@ def test_so_much_of_an_optimism_is_made_up_for_as_the_bounds_allow(rows, optimis
     assert NewRowEstimates({}).made_up_for(problem) is problem
 
 
+def test_of_more_than_two_groups_equal_losses_remain_within_all_bounds(rows):
+    # with bounds that leave no room for equal losses, networks ended at reversed scores
+    problem, _ = _problem_of(rows)
+    constraint = LossParity(0.05).bind(problem.data)
+    problem = replace(problem, constraints=(constraint,))
+    of_three = np.array([0.2, -0.2, 0.1, -0.1, -0.1, 0.1])
+    (stricter,) = NewRowEstimates({}, optimism={constraint.name: of_three}).made_up_for(problem).constraints
+    np.testing.assert_allclose(stricter.optimism, np.clip(of_three, 0.0, None) / 4)
+
+
 def test_the_estimate_is_that_of_the_model_of_all_rows(rows):
     problem, _ = _problem_of(rows)
     constraint = LossParity(0.05).bind(problem.data)
