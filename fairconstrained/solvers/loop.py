@@ -23,6 +23,7 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.solvers._options import NonNegative
 from fairconstrained.solvers.method import Incumbent, Method
+from fairconstrained.solvers.resuming import keep_minima
 from fairconstrained.solvers.source import Source
 from fairconstrained.views import Exact, FullBatch
 
@@ -214,12 +215,17 @@ class Loop:
                     self._start()
                 while self._goes_on:
                     self._iterate()
+            if self._is_late and not self._state.method.finished:
+                keep_minima()
         except StopTraining as stop:
-            if stop.params is not None:
+            if stop.params is None:
+                keep_minima()
+            else:
                 self._chosen = np.concatenate([stop.params, self._state.method.z[stop.params.size :]])
         except KeyboardInterrupt:
             if not self._solver.keep_on_interrupt:
                 raise
+            keep_minima()
             self._give_up("was interrupted, and the best model so far is kept.")
         return self._result()
 

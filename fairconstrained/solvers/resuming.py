@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fairconstrained.problem import Problem
     from fairconstrained.solvers._base import Solver
 
-__all__ = ["Evaluate", "Minimum", "SavedMinima", "begin_resumable", "resumable", "saved_minima"]
+__all__ = ["Evaluate", "Minimum", "SavedMinima", "begin_resumable", "keep_minima", "resumable", "saved_minima"]
 
 #: Difference of two numbers, relative to them, up to which they are the same: sums of other processes, or in another
 #: order, differ by rounding.
@@ -97,12 +97,15 @@ class SavedMinima:
     ----------
     settings : str
         Settings of the present run of a solver.
+    is_stopped : bool
+        Whether a fit has ended before it was over, so that the file is kept as it is.
     """
 
     path: Path
     every: float
     known: list[Minimum]
     settings: str = ""
+    is_stopped: bool = False
     _position: int = 0
     _saved_at: float = field(default_factory=time.monotonic)
 
@@ -126,6 +129,8 @@ class SavedMinima:
         minimise : callable
             Minimises the function, which it is given.
         """
+        if self.is_stopped:
+            return minimise(evaluate), 0  # a fit that goes on does not meet what follows its stop
         begun = self._begun(Minimum(kappas, start, *evaluate(start), settings=self.settings))
         if not self.is_used:
             self.save()  # so that a file that cannot be written is an error at once
@@ -158,6 +163,15 @@ class SavedMinima:
             ) from error
         self._saved_at = time.monotonic()
 
+    def close(self) -> None:
+        """Write the file for a fit that may go on, and remove it when all fits are over."""
+        if not self.is_used:
+            return
+        if self.is_stopped:
+            self.save()
+        else:
+            self.path.unlink(missing_ok=True)
+
     def _begun(self, new: Minimum) -> Minimum:
         """Return the next minimisation of the file if it begins alike, and otherwise the new one in its place."""
         if self._position < len(self.known):
@@ -189,8 +203,13 @@ def resumable(path: str | PathLike[str], *, every: float = 60.0) -> Iterator[Non
     The file has the coefficients of every minimisation of a fit so far, and of the one that is under way. A fit that is
     called again with the same rows, parameters and ``random_state`` passes quickly over them: one or two evaluations
     each, in place of up to hundreds. It ends with the very same model on the same machine; the rows may also come from
-    another table or from other processes now. When all fits have ended, the file is removed. For
-    `fairconstrained.distributed.fit` every process may enter it with the same path; the first one writes the file.
+    another table or from other processes now. For `fairconstrained.distributed.fit` every process may enter it with the
+    same path; the first one writes the file.
+
+    When all fits are over, the file is removed. It is kept where an error ends them, and where ``max_time``, a
+    `fairconstrained.callbacks.TimeLimit` or another callback that raises `fairconstrained.exceptions.StopTraining`
+    without parameters has stopped one: its model serves meanwhile, and the same call goes on from there, with a new
+    limit or with none. Fits after that one begin anew then. Remove the file if that is not wanted.
 
     Parameters
     ----------
@@ -236,13 +255,17 @@ def resumable(path: str | PathLike[str], *, every: float = 60.0) -> Iterator[Non
     try:
         yield
     except BaseException:
-        if saved.is_used:
-            saved.save()
+        saved.is_stopped = True
         raise
     finally:
         _SAVED.reset(token)
-    if saved.is_used:
-        path.unlink(missing_ok=True)
+        saved.close()
+
+
+def keep_minima() -> None:
+    """Keep the file of the present fit, which is being stopped by a limit and may go on later."""
+    if (saved := saved_minima()) is not None:
+        saved.is_stopped = True
 
 
 def begin_resumable(solver: Solver, problem: Problem) -> None:

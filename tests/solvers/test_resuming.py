@@ -7,21 +7,24 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from fairconstrained import (
     AUCFairClassifier,
     GroupLossClassifier,
+    LossParityClassifier,
     NeymanPearsonClassifier,
     ParityPairClassifier,
     PartialParityClassifier,
     fairness_path,
 )
-from fairconstrained.callbacks import resumable
+from fairconstrained.callbacks import StopTraining, TimeLimit, resumable
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.tables import Parts, Table
 
 X, Y, GROUP = make_biased_classification(300, n_features=10, random_state=0)
 PARITY = PartialParityClassifier(0.1, constraint="demographic_parity", random_state=0)
+LOSSES = LossParityClassifier(kappa=0.02, hidden_layer_sizes=(), solver="augmented_lagrangian", random_state=0)
 ESTIMATORS = {
     "cross-fitted": PARITY,
     "augmented Lagrangian": clone(PARITY).set_params(solver="augmented_lagrangian"),
@@ -75,6 +78,52 @@ def test_a_fit_that_was_cut_off_ends_with_the_same_model(name, tmp_path):
     assert model.constraint_values_ == whole.constraint_values_
     assert n_resumed < 0.95 * n  # what comes before and after the iterations is done again
     assert not path.exists()
+
+
+def stop(record):
+    """End in the middle."""
+    if record["n_iter"] == 2:
+        raise StopTraining
+
+
+def choose(record):
+    """End with the model of a record."""
+    if record["n_iter"] == 2:
+        raise StopTraining(record["params"])
+
+
+@pytest.mark.filterwarnings("ignore:solver 'augmented_lagrangian'")  # which says what came of the limit
+@pytest.mark.parametrize(
+    ("limit", "is_kept"),
+    [
+        ({"max_time": 1e-9}, True),
+        ({"callbacks": [stop]}, True),
+        ({"callbacks": [choose]}, False),
+        ({"max_time": 1e9}, False),
+    ],
+    ids=["time", "callback", "choice", "in time"],
+)
+def test_the_file_of_a_fit_that_was_stopped_by_a_limit_is_kept(limit, is_kept, tmp_path):
+    path = tmp_path / "fit"
+    with resumable(path):
+        fitted(clone(LOSSES).set_params(**limit))
+    assert path.exists() is is_kept
+    whole, n = fitted(LOSSES)
+    with resumable(path):
+        model, n_resumed = fitted(LOSSES)
+    assert (n_resumed < n) is is_kept
+    assert not path.exists()
+    np.testing.assert_array_equal(model.decision_function(X), whole.decision_function(X))
+
+
+def test_a_stop_before_all_that_is_known_loses_nothing(tmp_path):
+    path = tmp_path / "fit"
+    with pytest.raises(CutOff), resumable(path):
+        fitted(LOSSES, 100)
+    known = path.read_bytes()
+    with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"), resumable(path):
+        fitted(clone(LOSSES).set_params(callbacks=[TimeLimit(0.0)]))
+    assert path.read_bytes() == known
 
 
 def test_a_file_is_written_while_a_minimum_is_sought(tmp_path, monkeypatch):
