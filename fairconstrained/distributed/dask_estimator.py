@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained.checks.inputs import in_memory, is_dask, warn_of_another_order
 from fairconstrained.tables import dask_table
-from fairconstrained.tables.dask_table import partitions_of, running
+from fairconstrained.tables.dask_table import partitions_of, row_partitions, running
 
 __all__ = ["DaskEstimator"]
 
@@ -81,7 +81,8 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For invalid data, and for partitions that differ in their columns.
+            For invalid data, for X that is no Dask array or dataframe of two dimensions, and for partitions that
+            differ in their columns.
         RuntimeError
             If there is no client, or it is closed.
 
@@ -119,7 +120,8 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If ``sensitive_features`` is no Dask collection and X is one, or has another number of partitions.
+            If X is a Dask collection other than an array or dataframe, or ``sensitive_features`` is then no Dask
+            collection, or has another number of partitions.
         NotFittedError
             If `fit` has not been called.
         """
@@ -143,7 +145,7 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
         import dask
         import dask.array as da
 
-        parts = partitions_of(X)
+        parts = row_partitions(X)
         groups = [None] * len(parts) if sensitive_features is None else partitions_of(sensitive_features)
         if len(groups) != len(parts):
             raise ValueError(f"sensitive_features has {len(groups)} partitions and X has {len(parts)}; align them.")

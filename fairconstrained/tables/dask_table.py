@@ -13,7 +13,7 @@ from fairconstrained.checks.inputs import is_dask
 from fairconstrained.tables.described import Described, checked_part, joined_columns
 from fairconstrained.tables.table import Parts, Table, taken_rows
 
-__all__ = ["as_rows", "dask_table", "partitions_of", "running"]
+__all__ = ["as_rows", "dask_table", "partitions_of", "row_partitions", "running"]
 
 
 def dask_table(X: Any, client: Any = None) -> Table:
@@ -37,7 +37,7 @@ def dask_table(X: Any, client: Any = None) -> Table:
     Raises
     ------
     ValueError
-        If X is no Dask collection, or its partitions differ in their columns.
+        If X is no Dask array or dataframe of two dimensions, or its partitions differ in their columns.
     RuntimeError
         If there is no client, or it is closed.
 
@@ -45,16 +45,11 @@ def dask_table(X: Any, client: Any = None) -> Table:
     -----
     It needs the extra ``dask``.
     """
-    if not is_dask(X):
-        raise ValueError(
-            f"X has to be a Dask array or dataframe; got {type(X).__name__}. For rows in memory, fit the estimator "
-            "itself."
-        )
     import dask
 
-    client = running(client)
+    parts, client = row_partitions(X), running(client)
     check = dask.delayed(checked_part, nout=2, pure=False)
-    checked = [check(part, {}) for part in partitions_of(X)]
+    checked = [check(part, {}) for part in parts]
     features = client.compute([part[0] for part in checked])
     described = client.gather(client.compute([part[1] for part in checked]))
     dtype, _ = joined_columns(described, "partition")
@@ -66,10 +61,30 @@ def as_rows(X: Any) -> Any:
     return dask_table(X) if is_dask(X) else X
 
 
+def row_partitions(X: Any) -> list[Any]:
+    """Partitions of the features as delayed objects; raises ValueError if they are no table."""
+    if _n_dims(X) != 2:
+        raise ValueError(
+            f"X has to be a Dask array or dataframe of two dimensions; got {type(X).__name__}. One column is "
+            "X[['name']] of a dataframe or X[:, None] of an array, delayed rows become a dataframe by "
+            "dask.dataframe.from_delayed, and rows in memory are for the estimator itself."
+        )
+    return partitions_of(X)
+
+
+def _n_dims(values: Any) -> int | None:
+    """Return the dimensions of a Dask array, series or dataframe; None for anything else."""
+    n_dims = getattr(values, "ndim", None) if is_dask(values) else None
+    return n_dims if isinstance(n_dims, int) else None  # a delayed object has every attribute
+
+
 def partitions_of(X: Any) -> list[Any]:
     """Partitions of a Dask collection, each with all of its columns, as delayed objects."""
-    if not is_dask(X):
-        raise ValueError(f"sensitive_features has to be a Dask collection, as X is; got {type(X).__name__}.")
+    if not _n_dims(X):
+        raise ValueError(
+            f"sensitive_features has to be a Dask collection in partitions, as X is; got {type(X).__name__}. Pass a "
+            "column of the same dataframe, or dask.array.from_array."
+        )
     if hasattr(X, "rechunk") and X.ndim == 2 and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     if hasattr(X, "simplify"):

@@ -189,6 +189,34 @@ def test_estimators_and_paths_take_collections_themselves(client, people):
     assert path.table["kappa"].tolist() == [0.3, 0.2]
 
 
+@pytest.mark.parametrize("kind", ["ndarray", "DataFrame", "Delayed", "Series", "Index", "Scalar", "Array", "list"])
+def test_other_kinds_of_rows_are_refused_before_they_are_computed(client, people, kind):
+    import dask
+    import dask.dataframe as dd
+
+    frame, delayed = dd.from_pandas(people, npartitions=2), dask.delayed(people[NAMES])
+    X = {
+        "ndarray": people[NAMES].to_numpy(),
+        "DataFrame": people[NAMES],
+        "Delayed": delayed,
+        "Series": frame["a"],
+        "Index": frame.index,
+        "Scalar": frame["a"].sum(),
+        "Array": frame["a"].to_dask_array(lengths=True),
+        "list": [delayed],
+    }[kind]
+    message = f"X has to be a Dask array or dataframe of two dimensions; got {kind}.*from_delayed"
+    model = DaskEstimator(ESTIMATOR, client)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, people["y"], sensitive_features=people["sex"])
+    model.estimator_ = clone(ESTIMATOR).set_params(kappa=None).fit(people[NAMES], people["y"])
+    if kind not in ("ndarray", "DataFrame", "list"):
+        with pytest.raises(ValueError, match=message):
+            model.predict(X)
+    with pytest.raises(ValueError, match="sensitive_features has to be a Dask collection in partitions"):
+        model.predict(frame[NAMES], sensitive_features=delayed["sex"])
+
+
 def test_what_cannot_be_fitted_is_said(client, people):
     import dask.array as da
     import dask.dataframe as dd
@@ -196,8 +224,6 @@ def test_what_cannot_be_fitted_is_said(client, people):
 
     X, y, sex = people[NAMES].to_numpy(), people["y"], people["sex"]
     array = da.from_array(X, chunks=(100, 4))
-    with pytest.raises(ValueError, match="X has to be a Dask array or dataframe; got ndarray"):
-        DaskEstimator(ESTIMATOR, client).fit(X, y, sensitive_features=sex)
     with pytest.raises(TypeError, match=r"cv=.prefit."):
         DaskEstimator(FairHeadClassifier(LogisticRegression()), client).fit(array, y, sensitive_features=sex)
     narrow = da.from_array(X, chunks=(100, 4)).map_blocks(lambda block: block[:, :3], dtype=float)
