@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained.checks.inputs import in_memory, is_dask, warn_of_another_order
-from fairconstrained.tables import dask_table
+from fairconstrained.model_selection.delegation import DelegatesToFitted
+from fairconstrained.tables import Table, dask_table
 from fairconstrained.tables.dask_table import partitions_of, row_partitions, running
 
 __all__ = ["DaskEstimator"]
 
 
-class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
+class DaskEstimator(DelegatesToFitted):
     """Fits an estimator to Dask arrays or dataframes, without bringing their features to one machine.
 
     The partitions of X are computed once and stay on the workers that hold them, which compute products with their
@@ -39,10 +39,19 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator_ : estimator
         The fitted estimator, which knows nothing of Dask.
+    classes_ : ndarray of shape (n_classes,)
+        Classes of the fitted estimator; only of classifiers.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features; only if X has some.
 
     Notes
     -----
     It needs the extra ``dask``.
+
+    scikit-learn's searches and cross-validation choose rows of Dask arrays, and not of dataframes: pass
+    ``X.to_dask_array(lengths=True)``, and columns in memory.
 
     Examples
     --------
@@ -54,6 +63,8 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
     >>> model.fit(people[features], people["hired"], sensitive_features=people["sex"])         # doctest: +SKIP
     >>> model.predict(people[features])  # a Dask array                                # doctest: +SKIP
     """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "strata": True}
 
     def __init__(self, estimator: Any, client: Any = None) -> None:
         self.estimator = estimator
@@ -92,15 +103,9 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
             If labels and another column have the same row labels (index) in different orders; otherwise as for `fit` of
             the estimator.
         """
-        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "strata": strata}
-        with running(self.client).as_current():
-            y, given = in_memory(y), {name: in_memory(value) for name, value in given.items()}
-        warn_of_another_order(y=y, **given)
-        self.estimator_ = clone(self.estimator).fit(
-            dask_table(X, self.client),
-            y,
-            **{name: value for name, value in given.items() if value is not None},
-        )
+        given = _present(sensitive_features=sensitive_features, sample_weight=sample_weight, strata=strata)
+        rows, y, given = self._gathered(X, y, given)
+        self.estimator_ = clone(self.estimator).fit(rows, y, **given)
         return self
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
@@ -137,11 +142,38 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
         """Probabilities of all classes, partition by partition; as for `predict`, with shape (n_samples, n_classes)."""
         return self._by_partition("predict_proba", X, sensitive_features)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Score of the fitted estimator: accuracy of a classifier, coefficient of determination of a regressor.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, or array-like, of shape (n_samples, n_features)
+        y : dask array or series, or array-like, of shape (n_samples,)
+            Labels or targets.
+        sample_weight, sensitive_features : dask collection or array-like, optional
+            Columns in the order of the rows, as for `fit`; groups only for models that predict by group.
+
+        Returns
+        -------
+        score : float
+        """
+        check_is_fitted(self)
+        given = _present(sample_weight=sample_weight, sensitive_features=sensitive_features)
+        if is_dask(X):
+            X, y, given = self._gathered(X, y, given)
+        return self.estimator_.score(X, y, **given)
+
+    def _gathered(self, X: Any, y: Any, given: dict[str, Any]) -> tuple[Table, Any, dict[str, Any]]:
+        """Return a table of the partitions of X, and the columns in memory."""
+        with running(self.client).as_current():
+            y, given = in_memory(y), {name: in_memory(value) for name, value in given.items()}
+        warn_of_another_order(y=y, **given)
+        return dask_table(X, self.client), y, given
+
     def _by_partition(self, method: str, X: Any, sensitive_features: Any) -> Any:
-        check_is_fitted(self, "estimator_")
-        given = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+        check_is_fitted(self)
         if not is_dask(X):
-            return getattr(self.estimator_, method)(X, **given)
+            return getattr(self.estimator_, method)(X, **_present(sensitive_features=sensitive_features))
         import dask
         import dask.array as da
 
@@ -157,22 +189,11 @@ class DaskEstimator(MetaEstimatorMixin, BaseEstimator):
         ]
         return da.concatenate(blocks)
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """Classes of the fitted estimator; only of classifiers."""
-        return self.estimator_.classes_
-
     def __sklearn_clone__(self) -> Self:
         return type(self)(clone(self.estimator), self.client)  # a client cannot be copied
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"client": None}
-
-    def __sklearn_tags__(self) -> Any:
-        return get_tags(self.estimator)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
 
 
 @dataclass(frozen=True)
@@ -198,5 +219,9 @@ class _Result:
         """Return the result for the rows of a partition."""
         if not X.shape[0]:
             return np.empty((0, *self.shape), dtype=self.dtype)
-        given = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-        return getattr(self.estimator, self.method)(X, **given)
+        return getattr(self.estimator, self.method)(X, **_present(sensitive_features=sensitive_features))
+
+
+def _present(**columns: Any) -> dict[str, Any]:
+    """Columns that are given."""
+    return {name: values for name, values in columns.items() if values is not None}

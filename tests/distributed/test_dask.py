@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
 from fairconstrained import FairHeadClassifier, PartialParityClassifier, certify, fairness_path, fairness_report
 from fairconstrained.datasets import make_biased_classification
@@ -53,6 +55,10 @@ def test_a_dataframe_is_fitted_and_predicted_partition_by_partition(client, peop
     assert model.estimator_.feature_names_in_.tolist() == NAMES
     assert is_classifier(model)
     assert model.classes_.tolist() == ["no", "yes"]
+    assert model.n_features_in_ == 4
+    assert model.feature_names_in_.tolist() == NAMES
+    assert model.score(frame[NAMES], frame["y"]) == whole.score(people[NAMES], people["y"])
+    assert model.score(people[NAMES], people["y"]) == whole.score(people[NAMES], people["y"])
     assert model.estimator_.constraint_values_ == pytest.approx(whole.constraint_values_, abs=1e-12)
     for method, columns in (("predict", ()), ("decision_function", ()), ("predict_proba", (2,))):
         found = getattr(model, method)(frame[NAMES])
@@ -146,10 +152,29 @@ def test_models_of_groups_predict_with_the_groups_of_the_partitions(client, peop
     found = model.predict(frame[NAMES], sensitive_features=frame["sex"]).compute()
     expected = model.estimator_.predict(people[NAMES], sensitive_features=people["sex"])
     np.testing.assert_array_equal(found, expected)
+    weights = dd.from_pandas(pd.Series(np.arange(300.0)), npartitions=2)
+    score = model.score(frame[NAMES], frame["y"], weights, sensitive_features=people["sex"])
+    assert score == pytest.approx(np.average(expected == people["y"], weights=np.arange(300)))
     with pytest.raises(ValueError, match="3 partitions and X has 2"):
         model.predict(frame[NAMES], sensitive_features=dd.from_pandas(people["sex"], npartitions=3))
     with pytest.raises(ValueError, match="sensitive_features has to be a Dask collection"):
         model.predict(frame[NAMES], sensitive_features=people["sex"])
+
+
+@pytest.mark.parametrize("routing", [True, False])
+def test_a_search_scores_models_of_dask_arrays_by_itself(client, people, routing):
+    import dask.array as da
+
+    X, y, options = people[NAMES].to_numpy(), people["y"].to_numpy(), {"cv": 2, "error_score": "raise"}
+    groups, free = {"sensitive_features": people["sex"].to_numpy()}, clone(ESTIMATOR).set_params(kappa=None)
+    with config_context(enable_metadata_routing=routing):
+        whole = GridSearchCV(free, {"alpha": [0.1, 10.0]}, **options).fit(X, y, **groups)
+        search = GridSearchCV(DaskEstimator(free, client), {"estimator__alpha": [0.1, 10.0]}, **options)
+        search.fit(da.from_array(X, chunks=(100, 4)), y, **groups)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"])
+    assert search.n_features_in_ == 4
+    assert not hasattr(search.best_estimator_, "feature_names_in_")
+    assert not hasattr(clone(search.best_estimator_), "n_features_in_")
 
 
 def test_certificates_and_reports_take_predictions_of_partitions(client, people):
