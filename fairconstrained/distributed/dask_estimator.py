@@ -100,11 +100,13 @@ class DaskEstimator(DelegatesToFitted):
         Warns
         -----
         FairnessWarning
-            If labels and another column have the same row labels (index) in different orders; otherwise as for `fit` of
+            If X, y and other columns have the same row labels (index) in different orders; otherwise as for `fit` of
             the estimator.
         """
         given = _present(sensitive_features=sensitive_features, sample_weight=sample_weight, strata=strata)
         rows, y, given = self._gathered(X, y, given)
+        if rows.index is None:  # otherwise the estimator compares all labels of rows with those of X
+            warn_of_another_order(y=y, **given)
         self.estimator_ = clone(self.estimator).fit(rows, y, **given)
         return self
 
@@ -167,7 +169,6 @@ class DaskEstimator(DelegatesToFitted):
         """Return a table of the partitions of X, and the columns in memory."""
         with running(self.client).as_current():
             y, given = in_memory(y), {name: in_memory(value) for name, value in given.items()}
-        warn_of_another_order(y=y, **given)
         return dask_table(X, self.client), y, given
 
     def _by_partition(self, method: str, X: Any, sensitive_features: Any) -> Any:

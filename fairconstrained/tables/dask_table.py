@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from typing_extensions import override
 
 from fairconstrained.checks.inputs import is_dask
@@ -48,12 +49,12 @@ def dask_table(X: Any, client: Any = None) -> Table:
     import dask
 
     parts, client = row_partitions(X), running(client)
-    check = dask.delayed(checked_part, nout=2, pure=False)
-    checked = [check(part, {}) for part in parts]
+    check = dask.delayed(_checked, nout=2, pure=False)
+    checked = [check(part) for part in parts]
     features = client.compute([part[0] for part in checked])
-    described = client.gather(client.compute([part[1] for part in checked]))
+    described, labels = zip(*client.gather(client.compute([part[1] for part in checked])), strict=True)
     dtype, _ = joined_columns(described, "partition")
-    return Table(_Partitions(client, features, described, dtype))
+    return Table(_Partitions(client, features, described, dtype, _joined_labels(labels)))
 
 
 def as_rows(X: Any) -> Any:
@@ -132,9 +133,18 @@ class _Partitions(Parts):
         Features of every partition, as `checked_part` returns them.
     described : sequence of Described
     dtype : numpy.dtype
+    index : pandas.Index or None
     """
 
-    def __init__(self, client: Any, futures: Sequence[Any], described: Sequence[Described], dtype: np.dtype) -> None:
+    def __init__(
+        self,
+        client: Any,
+        futures: Sequence[Any],
+        described: Sequence[Described],
+        dtype: np.dtype,
+        index: pd.Index | None,
+    ) -> None:
+        self.index = index
         self.lengths = tuple(part.n_rows for part in described)
         self.n_features, self.dtype, self.names = described[0].n_features, dtype, described[0].names
         self._client, self._futures = client, list(futures)
@@ -163,6 +173,18 @@ class _Partitions(Parts):
             self._chosen[id(rows)] = self._client.submit(taken_rows, self._futures[part], rows, pure=False)
             weakref.finalize(rows, self._chosen.pop, id(rows))
         return self._chosen[id(rows)]
+
+
+def _checked(X: Any) -> tuple[Any, tuple[Described, pd.Index | None]]:
+    """Return the features of a partition, and what is known of them beside the labels of its rows."""
+    features, described = checked_part(X, {})
+    return features, (described, getattr(X, "index", None))
+
+
+def _joined_labels(labels: Sequence[pd.Index | None]) -> pd.Index | None:
+    """Labels of the rows of all partitions; None if these are arrays."""
+    known = [own for own in labels if own is not None and len(own)]  # without rows their type may be another
+    return known[0].append(known[1:]) if known else None
 
 
 def _beside(X: Any, values: np.ndarray) -> np.ndarray:

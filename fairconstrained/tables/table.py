@@ -48,12 +48,15 @@ class Parts(ABC):
         Type of the numbers.
     names : tuple of str or None
         Names of the features, if they have any.
+    index : pandas.Index or None
+        Labels of the rows, if they have any.
     """
 
     lengths: tuple[int, ...]
     n_features: int
     dtype: np.dtype
     names: tuple[str, ...] | None = None
+    index: pd.Index | None = None
 
     @abstractmethod
     def results(
@@ -158,6 +161,12 @@ class Table:
     def names(self) -> tuple[str, ...] | None:
         """Names of the features, if they have any."""
         return self._parts.names
+
+    @property
+    def index(self) -> pd.Index | None:
+        """Labels of the rows, if they have any."""
+        labels = self._parts.index
+        return labels if labels is None or self._rows is None else labels[self._rows]
 
     @property
     def size(self) -> int:

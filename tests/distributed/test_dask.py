@@ -110,12 +110,27 @@ def test_labels_and_groups_may_be_persisted_on_another_cluster_than_the_current(
     assert model.estimator_.constraint_values_ == pytest.approx(expected.constraint_values_, abs=1e-12)
 
 
-def test_labels_and_groups_in_another_order_are_told(client, people):
+@pytest.mark.parametrize(
+    ("as_array", "changed", "told"),
+    [
+        (False, "X", ["X and y", "X and sensitive_features"]),
+        (False, "groups", ["X and sensitive_features"]),
+        (True, "groups", ["y and sensitive_features"]),
+        (False, "", []),
+    ],
+)
+def test_columns_in_another_order_are_told(client, people, as_array, changed, told):
     import dask.dataframe as dd
 
     frame, other = dd.from_pandas(people, npartitions=2), dd.from_pandas(people[::-1], npartitions=2, sort=False)
-    with pytest.warns(FairnessWarning, match="y and sensitive_features have the same row labels"):
-        DaskEstimator(ESTIMATOR, client).fit(frame[NAMES], frame["y"], sensitive_features=other["sex"])
+    X, groups = ((other if name == changed else frame) for name in ("X", "groups"))
+    X = X[NAMES].to_dask_array(lengths=True) if as_array else X[NAMES]
+    model = DaskEstimator(clone(ESTIMATOR).set_params(kappa=None), client)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, frame["y"], sensitive_features=groups["sex"])
+    messages = [str(each.message) for each in caught if issubclass(each.category, FairnessWarning)]
+    assert [message.partition(" have the same row labels")[0] for message in messages] == told
 
 
 def test_a_client_is_shared_by_clones_and_not_saved(client, people):
@@ -192,6 +207,9 @@ def test_certificates_and_reports_take_predictions_of_partitions(client, people)
     expected = certify(model.estimator_, in_memory[NAMES], in_memory["y"], sensitive_features=groups, **options)
     assert certificate.upper_bound == pytest.approx(expected.upper_bound)
     assert certificate.noticeable_overlap is not None  # the rows of the fit are known
+    other = dd.from_pandas(in_memory[::-1], npartitions=2, sort=False)
+    with pytest.warns(FairnessWarning, match="X and y have the same row labels"):
+        certify(model, other[NAMES], new["y"], sensitive_features=other["sex"], **options)
     with pytest.raises(ValueError, match="among those that PartialParityClassifier was fitted on"):
         certify(model, frame[NAMES], frame["y"], sensitive_features=frame["sex"], metric="independence_gap")
     report = fairness_report(
