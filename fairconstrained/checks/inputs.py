@@ -17,6 +17,11 @@ from fairconstrained.exceptions import FairnessWarning
 __all__ = ["as_table", "in_memory", "is_dask", "refuse_masked", "telling_columns", "warn_of_another_order"]
 
 _ALLOWED = "one column of groups or a table of columns: a list, an array, a Series or a DataFrame"
+#: Advice for text among the features.
+_ENCODE = (
+    "Encode it, as with OneHotEncoder in a ColumnTransformer within a Pipeline, or pass a DataFrame with categories to "
+    "FairBoostingClassifier, or to FairHeadClassifier on a model that takes them"
+)
 #: Values of a list that are rows of their own, and no labels.
 _NESTED = (list, tuple, dict, set, np.ndarray)
 
@@ -76,25 +81,38 @@ def refuse_masked(**columns: Any) -> None:
 
 
 @contextmanager
-def telling_columns(X: Any) -> Iterator[None]:
-    """Within it, errors of scikit-learn about text and dates in a DataFrame become a ValueError that names columns."""
+def telling_columns(values: Any, name: str = "X", remedy: str = _ENCODE) -> Iterator[None]:
+    """Within it, errors about text and dates where numbers are needed become a ValueError that names the columns.
+
+    Parameters
+    ----------
+    values : array-like or sparse matrix, or DataFrame or Series of any library
+    name : str, default="X"
+        Name of the argument, for the message.
+    remedy : str, optional
+        Advice where there is text.
+    """
     try:
         yield
     except TypeError as error:
-        found = np.flatnonzero([pd.api.types.is_datetime64_any_dtype(kind) for kind in getattr(X, "dtypes", ())])
+        found = np.flatnonzero([pd.api.types.is_datetime64_any_dtype(kind) for kind in getattr(values, "dtypes", ())])
         if not found.size:
             raise
         raise ValueError(
-            f"X has dates{in_columns(found, X.columns, 2)}. Replace them by numbers, such as the days since one of "
-            "them."
+            f"{name} has dates{in_columns(found, values.columns, 2)}. Replace them by numbers, such as the days since "
+            "one of them."
         ) from error
     except ValueError as error:
-        if "could not convert string" not in str(error) or not isinstance(X, pd.DataFrame):
+        if "could not convert string" not in str(error):
             raise
-        found = np.flatnonzero([not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes])
+        given = np.asarray(values, dtype=object)
+        numbers = pd.DataFrame(given.reshape(len(given), -1)).apply(pd.to_numeric, errors="coerce")
+        is_text = numbers.isna().to_numpy() & ~pd.isna(given).reshape(numbers.shape)
+        found = np.flatnonzero(is_text.any(axis=0))
+        if not found.size:
+            raise
         raise ValueError(
-            f"X has text{in_columns(found, X.columns, 2)}. Encode it, as with OneHotEncoder in a ColumnTransformer, or "
-            "take FairBoostingClassifier, or FairHeadClassifier on a model that takes categories."
+            f"{name} has text{in_columns(found, getattr(values, 'columns', None), given.ndim)}. {remedy}."
         ) from error
 
 

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from typing_extensions import override
 
+from fairconstrained.checks.inputs import telling_columns
 from fairconstrained.checks.messages import shortened
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
@@ -279,7 +280,7 @@ class FairRegressorMixin(RegressorMixin):
     """
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
-        y = np.asarray(y, dtype=np.float64)
+        y = self._numbers(y)
         check_squares(y, "y")
         mean = float(np.average(y, weights=sample_weight))
         scale = float(np.sqrt(np.average((y - mean) ** 2, weights=sample_weight))) or 1.0
@@ -289,7 +290,13 @@ class FairRegressorMixin(RegressorMixin):
 
     def _known_target(self, y: np.ndarray) -> Target:
         offset, scale = self._fitted.offset, self._fitted.scale
-        return Target((np.asarray(y, dtype=np.float64) - offset) / scale, offset, scale)
+        return Target((self._numbers(y) - offset) / scale, offset, scale)
+
+    @staticmethod
+    def _numbers(y: np.ndarray) -> np.ndarray:
+        """Targets as numbers; raises ValueError for text."""
+        with telling_columns(y, "y", "Pass numbers, or take a classifier if these are labels"):
+            return np.asarray(y, dtype=np.float64)
 
     def _set_attributes(self, attributes: dict[str, Any]) -> None:
         coefficients = attributes.get("coef_")

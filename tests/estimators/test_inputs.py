@@ -12,8 +12,11 @@ from sklearn.linear_model import LogisticRegression
 
 from fairconstrained import (
     AUCFairClassifier,
+    FairBoostingClassifier,
+    FairBoostingRegressor,
     FairHeadClassifier,
     FairnessWarning,
+    GroupLossRegressor,
     PartialParityClassifier,
     PartialParityRegressor,
 )
@@ -370,6 +373,36 @@ def test_text_among_the_features(classes):
     X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(job="clerk", town="Rome")
     with pytest.raises(ValueError, match=r"X has text in the columns 'job', 'town'\. Encode it, as with OneHotEncoder"):
         classifier().fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("dtype", [object, str, "S"])
+def test_text_in_an_array(classes, dtype):
+    X, y, groups = classes
+    text = X.astype(object)
+    text[:, 1] = "clerk"
+    message = r"X has text in the column 1\. Encode it, as with OneHotEncoder in a ColumnTransformer within a Pipeline"
+    for make in (classifier, FairBoostingClassifier):
+        with pytest.raises(ValueError, match=message):
+            make().fit(text.astype(dtype), y, sensitive_features=groups)
+    model = classifier(new_row_folds=None).fit(X, y, sensitive_features=groups)
+    with pytest.raises(ValueError, match=message):
+        model.predict(text.astype(dtype))
+
+
+def test_columns_of_objects_that_are_numbers_are_no_text(classes):
+    X, y, groups = classes
+    X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).astype(object).assign(job="clerk")
+    with pytest.raises(ValueError, match=r"X has text in the column 'job'\."):
+        classifier().fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("targets", [np.array, pd.Series, lambda labels: pd.Series(labels, dtype="category")])
+def test_labels_as_the_targets_of_a_regressor(classes, targets):
+    X, y, groups = classes
+    labels = targets(np.where(np.asarray(y) == np.asarray(y)[0], "low", "high"))
+    for model in (GroupLossRegressor(), FairBoostingRegressor()):
+        with pytest.raises(ValueError, match=r"y has text\. Pass numbers, or take a classifier"):
+            model.fit(X, labels, sensitive_features=groups)
 
 
 def test_dates_among_the_features(classes):
