@@ -239,16 +239,20 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     ) -> SolverResult:
         """The result of a run that has missed its bounds on gaps, or what one leads to that is to keep smaller ones.
 
-        A run may lose its way where decisions are counted, and find it under other bounds.
+        A run may lose its way, most of all where decisions are counted, and find it under other bounds. One that
+        misses even the bounds that were asked for is the last: under smaller ones, runs end where it has.
         """
         gaps = np.array([c.kappa if c.bounds_metric and not c.bounds_from_below else 0.0 for c in problem.constraints])
         for share in _STRICTER if gaps.any() else ():
             stricter = problem.with_margins(share * gaps)
-            found = self._completed(solver, stricter, self._run(solver, stricter, None, rng, None), rng)
+            found = self._run(solver, stricter, None, rng, None)
             if not found.status.is_infeasible:
+                found = self._completed(solver, stricter, found, rng)
                 state = best_rescaled(problem, [missed.model_state, found.model_state, *missed.candidates])
                 found = replace(found, model_state=state, status=Status.COMPLETED, multipliers=None)
                 return missed if state is missed.model_state else found.after(missed)
+            if not problem.holds(problem.scores(found.model_state)):
+                break
         return missed
 
     def _from_other_decisions(

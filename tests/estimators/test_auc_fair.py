@@ -744,3 +744,16 @@ def test_too_few_iterations_warn(biased):
     assert len(caught) == 1
     assert model.status_ == "max_iter"
     assert model.violation_ <= model.granularity_["inter_group"]
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")
+def test_a_bound_out_of_reach_is_tried_under_one_stricter_one(monkeypatch):
+    """One feature, whose direction differs between the groups: under every bound, a run ends at the same AUC gap."""
+    runs, run = [], AUCFairClassifier._run
+    monkeypatch.setattr(AUCFairClassifier, "_run", lambda *args: runs.append(args[2]) or run(*args))
+    rng, rows = np.random.default_rng(0), np.arange(200)
+    y, groups = rows % 2, rows // 2 % 2
+    X = rng.normal(size=(200, 1)) + (y * np.where(groups, 1, -1))[:, np.newaxis]
+    model = AUCFairClassifier(0.05, constraint="group_auc", random_state=0).fit(X, y, sensitive_features=groups)
+    assert np.ptp(model.decision_function(X)) == 0
+    assert [problem.constraints[0].kappa for problem in runs] == [0.05, 0.025]
