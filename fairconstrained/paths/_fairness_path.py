@@ -284,7 +284,7 @@ def _grid(plan: Plan, rows: Rows, heads: Sequence[Walk], n_kappas: int, n_smalle
         )
     if not np.isfinite(least):
         raise ValueError(
-            f"kappas must be given: kappa of {type(plan.last).__name__} bounds a surrogate here, about whose values "
+            f"kappas must be given: kappa of {plan.last_name} bounds a surrogate here, about whose values "
             f"the gap of the unconstrained model ({gap:.4g}) says nothing."
         )
     if gap <= least:
@@ -341,9 +341,9 @@ def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
             complaints.append(f"{len(affected)} of {len(statuses)} fits {complaint} ({where})")
     if told := [message for category, message in caught if issubclass(category, NewRowsWarning)]:
         summary = f"{len(told)} of {len(statuses)} fits exceed their bound by the estimate for new rows."
-        warnings.warn(f"{summary} The first message: {told[0]}", NewRowsWarning, stacklevel=5)
+        warnings.warn(f"{summary} The first message of {plan.last_name}: {told[0]}", NewRowsWarning, stacklevel=5)
     if complaints:
-        example = f" The first message: {early[0]}" if early else ""
+        example = f" The first message of {plan.last_name}: {early[0]}" if early else ""
         warnings.warn(f"{', and '.join(complaints)}.{example}", ConvergenceWarning, stacklevel=5)
     for category, message in caught:
         is_told = bool(complaints) and issubclass(category, ConvergenceWarning)

@@ -56,6 +56,11 @@ class Plan:
         return checked_last_step(self.estimator)
 
     @property
+    def last_name(self) -> str:
+        """Name of the class of the last step, of whose parameters messages speak."""
+        return type(self.last).__name__
+
+    @property
     def value_name(self) -> str:
         """Name of the values."""
         return self.param or "kappa"
@@ -319,7 +324,9 @@ def _words(plan: Plan, value: float, gap: float, objective: float) -> str:
 
 @contextmanager
 def _named(plan: Plan, value: float, name: str) -> Iterator[None]:
-    """Say of an error for which value and on which rows it came up; without a bound, on all rows, it speaks for itself.
+    """Say of an error of which estimator, for which value and on which rows it is, whose parameters it may name.
+
+    Without a bound, on all rows, it speaks for itself.
 
     It is a plain ValueError in any case: an invalid parameter of the estimator would be called one of `fairness_path`.
     """
@@ -327,7 +334,7 @@ def _named(plan: Plan, value: float, name: str) -> Iterator[None]:
         yield
     except ValueError as error:
         where = ", ".join(([] if np.isinf(value) else [f"{plan.value_name}={value:.6g}"]) + ([name] if name else []))
-        raise ValueError(f"{where}: {error}" if where else str(error)) from error
+        raise ValueError(f"{plan.last_name} with {where}: {error}" if where else str(error)) from error
 
 
 @contextmanager

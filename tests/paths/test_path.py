@@ -237,10 +237,10 @@ def test_invalid_arguments_are_named(classes, name):
 
 def test_errors_say_for_which_bound_and_fold(classes):
     few = type(classes)(*(column[:100] for column in classes))
-    with pytest.raises(ValueError, match=r"kappa=0.01: demographic_parity with kappa=0.01 .*at least 50 rows"):
+    with pytest.raises(ValueError, match=r"^PartialParityClassifier with kappa=0.01: .*at least 50 rows"):
         path_of(rates(), few, kappas=[0.2, 0.01])
     folds = [(np.arange(100, 200), np.arange(100)), (np.arange(390), np.arange(390, 400))]
-    with pytest.raises(ValueError, match=r"kappa=0.01, fold 1 of 2: demographic_parity.*at least 50 rows"):
+    with pytest.raises(ValueError, match=r"^PartialParityClassifier with kappa=0.01, fold 1 of 2: .*at least 50 rows"):
         path_of(rates(), classes, kappas=[0.2, 0.01], cv=folds)
     X = classes.X.copy()
     X[3] = np.nan
@@ -259,7 +259,7 @@ def test_one_warning_for_all_fits_that_missed_their_bound(classes):
     assert path.table["status"].tolist()[1:] == ["infeasible"]
     (summary,) = [str(warning.message) for warning in caught]
     assert "3 of 6 fits did not keep kappa (all rows: 0.05; fold 1 of 2: 0.05; fold 2 of 2: 0.05). The" in summary
-    assert "The first message: statistical_parity is" in summary
+    assert "The first message of PartialParityClassifier: statistical_parity is" in summary
     assert caught[0].filename == __file__  # it points at the user's line
 
 
