@@ -134,8 +134,8 @@ class ComparedGroups:
         if constraint.compared_as is None:
             return cls.found(data, notion, limits.min_size, constraint.small_groups, limits.share)
         everything = cls.all(data)
-        told = np.array([label in constraint.compared_as for label in everything.labels])
         merged = {name for name in constraint.compared_as.values() if name is not None}
+        told = np.array([label in {*constraint.compared_as, *merged} for label in everything.labels])
         return everything._without(told, next(iter(merged), None)) if told.any() else everything
 
     @classmethod
@@ -190,6 +190,7 @@ class ComparedGroups:
             )
         if small == "ignore":
             return everything._without(is_small, None)
+        is_small |= np.array(labels) == MERGED  # a group of that name which the user has put together
         merged = everything._without(is_small, MERGED)
         # one group has to be left to compare with
         while np.sum(~is_small) > 1 and merged._are_small(data, notion, max(min_size, 1), limit)[-1]:

@@ -95,7 +95,7 @@ class SmallGroups(NamedTuple):
         """
         if not self.merged:
             return GroupEncoder.encode(sensitive_features, labels)
-        places = {label: code for code, label in enumerate(labels) if label != MERGED}
+        places = {label: code for code, label in enumerate(labels)}
         places |= dict.fromkeys(self.merged, labels.index(MERGED))
         return np.array(list(places.values()), dtype=np.int64)[GroupEncoder.encode(sensitive_features, tuple(places))]
 

@@ -307,6 +307,24 @@ def test_rates_of_decisions_compare_merged_groups_as_one(sample):
     assert model.groups_.tolist() == ["a", "b", "c", "d", "e"]
 
 
+def test_a_group_that_has_the_name_of_merged_ones_is_one_of_them(sample):
+    named = sample._replace(groups=np.where(sample.groups == "b", MERGED, sample.groups))
+    model = fitted(RateParityClassifier(KAPPA, rate="indicator"), named, small_groups="merge")
+    predicted = model.predict(named.X)
+    rates = [predicted[merged(named.groups) == group].mean() for group in ("a", MERGED)]
+    assert model.constraint_values_ == {"demographic_parity": pytest.approx(np.ptp(rates))}
+    assert model.constraint_values(named.X, named.y, sensitive_features=named.groups) == model.constraint_values_
+
+
+def test_predictions_for_a_group_that_has_the_name_of_merged_ones(sample):
+    named = sample._replace(groups=np.where(sample.groups == "b", MERGED, sample.groups))
+    model = PartialParityClassifier(KAPPA, constraint="demographic_parity", group_interactions=True, tol=0.05)
+    model = fitted(model, named, small_groups="merge")
+    assert set(model.groups_) == {"a", MERGED}
+    of_small = model.predict(named.X, sensitive_features=np.full(named.y.size, SMALL[0]))
+    np.testing.assert_array_equal(model.predict(named.X, sensitive_features=np.full(named.y.size, MERGED)), of_small)
+
+
 @pytest.mark.slow
 def test_labels_count_where_they_are_compared():
     sample = draw({"a": 200, "b": 180, "c": 30})
