@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 
 from fairconstrained.checks.messages import BY_ROUTING
 from fairconstrained.checks.parameters import parameter, with_parameters
+from fairconstrained.estimators.grouping import NO_SMALL_GROUPS
 from fairconstrained.estimators.linear import FairClassifierMixin
 from fairconstrained.estimators.saving import PlainState
-from fairconstrained.groups import GroupEncoder
 from fairconstrained.metrics.validation import check_scores
 from fairconstrained.model_selection.response import get_response
 
@@ -59,6 +59,9 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
     __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     estimator: Any = parameter(allowed=[HasMethods("fit")], kw_only=False)
+
+    #: Groups that are treated as one, as they are too small for a bound.
+    _small = NO_SMALL_GROUPS
 
     @abstractmethod
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
@@ -183,7 +186,7 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
                 f"{self._why_groups}: pass sensitive_features to predict, decision_function, predict_proba and score; "
                 f"{BY_ROUTING}."
             )
-        codes = GroupEncoder.encode(sensitive_features, self._labels)
+        codes = self._small.encode(sensitive_features, self._labels)
         check_consistent_length(scores, codes)
         return self._changed(scores, codes)
 

@@ -39,6 +39,7 @@ class Candidates:
     groups : ndarray of int, of shape (n_candidates,)
         Group of every candidate, ascending from 0; every group has one at least.
     numbers : ndarray of shape (n_bounds, n_candidates)
+        NaN for candidates of groups that a bound is not about; it is about two groups at least.
     widths : ndarray of shape (n_bounds,)
         How far the numbers of the groups may lie apart, for every bound.
     """
@@ -225,9 +226,9 @@ class _Search:
             if starts.size < self.candidates.n_groups:
                 return None
             gains, least = self.aim.plane(left, groups)
-            lowest, highest = (end.reduceat(numbers, starts, axis=1) for end in (np.minimum, np.maximum))
-            low = np.max([low, lowest.min(axis=1), lowest.max(axis=1) - widths - ROUNDING], axis=0)
-            high = np.minimum(high, highest.min(axis=1))
+            lowest, highest = (end.reduceat(numbers, starts, axis=1) for end in (np.fmin, np.fmax))
+            low = np.max([low, _least(lowest), _most(lowest) - widths - ROUNDING], axis=0)
+            high = np.minimum(high, _least(highest))
             largest = np.maximum.reduceat(gains, starts)
             worth = float(largest.sum()) - least
             if worth <= ROUNDING:
@@ -240,7 +241,7 @@ class _Search:
             inside = _inside(numbers, begin, begin + widths)
             self._offer(left[inside], gains[inside])
         chosen = _best_of_each(groups, gains)
-        in_window = bool((np.ptp(numbers[:, chosen], axis=1) <= widths + ROUNDING).all())
+        in_window = bool((_most(numbers[:, chosen]) - _least(numbers[:, chosen]) <= widths + ROUNDING).all())
         if in_window:
             self._offer(left[chosen], gains[chosen])
         is_solved = left.size == starts.size or (in_window and self.aim.is_linear)
@@ -280,8 +281,17 @@ def _starts(groups: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
+def _least(numbers: np.ndarray) -> np.ndarray:
+    return np.fmin.reduce(numbers, axis=1)
+
+
+def _most(numbers: np.ndarray) -> np.ndarray:
+    return np.fmax.reduce(numbers, axis=1)
+
+
 def _inside(numbers: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    return np.all((numbers >= first[:, None]) & (numbers <= last[:, None] + ROUNDING), axis=0)
+    """Whether candidates have no number outside of the windows."""
+    return ~np.any((numbers < first[:, None]) | (numbers > last[:, None] + ROUNDING), axis=0)
 
 
 def _best_of_each(groups: np.ndarray, gains: np.ndarray) -> np.ndarray:

@@ -76,28 +76,37 @@ class RateBound:
     kappa : float
         The bound, or the share of a row where that is larger: finer bounds would only choose thresholds at which one
         row decides.
+    compares : ndarray of bool, of shape (n_groups,)
+        Whether the bound is about each group; it may leave out those that are too small.
     """
 
     rate: Rate
     rule: str
     kappa: float
+    compares: np.ndarray
 
     @classmethod
     def of(cls, constraint: GroupRates, bound: BoundConstraint) -> RateBound:
         """The bound of a constraint, and of the same on data."""
-        return cls(check_rates(constraint), constraint.rule, max(bound.kappa, bound.granularity))
+        left_out = {label for label, name in bound.compared_as.items() if name is None}
+        compares = np.array([str(label) not in left_out for label in bound.data.labels])
+        return cls(check_rates(constraint), constraint.rule, max(bound.kappa, bound.granularity), compares)
 
-    def windows(self, counts: np.ndarray, slack: float) -> list[_Window]:
+    def windows(self, counts: np.ndarray, groups: np.ndarray, slack: float) -> list[_Window]:
         """Windows at the four counts of every threshold, for a bound that is looser by a slack.
 
         Parameters
         ----------
         counts : ndarray of shape (4, n_thresholds)
             True negatives, false positives, false negatives and true positives.
+        groups : ndarray of int, of shape (n_thresholds,)
+            Group of every threshold; those of a group that is not compared have NaN as numbers.
         slack : float
         """
         kappa = self.kappa - slack if self.rule == "floor" else self.kappa + slack
         numbers, width, allowed = _RULES[self.rule](self._rates(counts), kappa)
+        is_free = ~self.compares[groups]
+        numbers, allowed = np.where(is_free, np.nan, numbers), allowed | is_free
         return [_Window(own, width, kept) for own, kept in zip(numbers, allowed, strict=True)]
 
     def _rates(self, counts: np.ndarray) -> np.ndarray:
@@ -190,7 +199,7 @@ class Thresholds:
             Numbers of the thresholds.
         candidates : Candidates
         """
-        windows = [window for bound in bounds for window in bound.windows(self.counts, slack)]
+        windows = [window for bound in bounds for window in bound.windows(self.counts, self.groups, slack)]
         allowed = np.logical_and.reduce([np.ones(self.at.size, dtype=bool), *(window.allowed for window in windows)])
         places = np.flatnonzero(allowed)
         if np.unique(self.groups[places]).size < self.groups[-1] + 1:

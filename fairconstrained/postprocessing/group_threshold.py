@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from sklearn.base import is_classifier
-from sklearn.utils import _safe_indexing, column_or_1d, indexable
+from sklearn.utils import _safe_indexing, assert_all_finite, column_or_1d, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 from typing_extensions import override
 
+from fairconstrained.checks.messages import shortened
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint, GroupRates
+from fairconstrained.constraints.compared_groups import AUTO
 from fairconstrained.constraints.group_rates import NAMED_RATES
 from fairconstrained.data import FairData
-from fairconstrained.estimators.grouping import as_labels, encode_groups
+from fairconstrained.estimators.grouping import SmallGroups, as_labels, encode_groups
+from fairconstrained.estimators.parameters import HandlesSmallGroups
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
-from fairconstrained.metrics.group_rates import RULE_NAMES, rate_named
-from fairconstrained.metrics.rules import RULES
+from fairconstrained.groups import MERGED, Groups
+from fairconstrained.metrics.group_rates import rate_named
 from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, check_scored_once, given_folds
 from fairconstrained.objectives import F1, ClassWeights, DecisionUtility, Objective, ZeroOne
 from fairconstrained.postprocessing._base import Postprocessor
@@ -56,12 +59,14 @@ _CONSTRAINTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         },
     }
 )
+#: A constraint as the user writes it, and on the rows of the search.
+_Bound = tuple[GroupRates, BoundConstraint]
 #: Scores so far from zero that smooth counts are the counts themselves.
 _FAR = 1e6
 
 
 @with_parameters
-class GroupThresholdClassifier(Postprocessor):
+class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
     r"""Any classifier with a threshold for every group, the best ones of all under bounds on the groups' rates.
 
     .. math:: \max_{t_1, \ldots, t_G} \; u(\mathrm{tn}, \mathrm{fp}, \mathrm{fn}, \mathrm{tp})
@@ -82,8 +87,8 @@ class GroupThresholdClassifier(Postprocessor):
         "equalized_odds", "predictive_equality", "error_rate_parity" or "predictive_parity", for differences between
         groups of at most ``kappa``; those with the ending "_ratio", such as "demographic_parity_ratio", for ratios of
         at least ``1 - kappa``. Or a `~fairconstrained.constraints.GroupRates`, which also has floors and ceilings of a
-        rate, or several of them with names, each with its own ``kappa``; its ``small_groups`` says how groups are
-        treated that are too small for the bound. The rule "to_overall" is not possible here.
+        rate, or several of them with names, each with its own ``kappa``, ``min_group_size`` and ``small_groups``. The
+        rule "to_overall" is not possible here.
     objective : {"accuracy", "balanced_accuracy", "f1"}, Objective or callable, default="accuracy"
         Objective: by name, `~fairconstrained.objectives.CostMatrix` or another objective of decisions, or a function
         of ``(tn, fp, fn, tp)``, as shares of all rows, that is maximised, see
@@ -96,6 +101,15 @@ class GroupThresholdClassifier(Postprocessor):
         row must be in one test part. "prefit": the scores of an estimator that is fitted already, which must be on
         other rows than those of `fit`. None: the scores of the estimator that is fitted on the same rows, for
         classifiers that do not overfit.
+    min_group_size : int or "auto", default="auto"
+        Least number of rows of every cell (a group, or its rows of a label that is compared) with which a group takes
+        part, where ``constraint`` is a name. "auto": so many that no row counts more than ``max(kappa, 0.02)``, which
+        holds whatever is given here.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        How to treat groups with smaller cells, where ``constraint`` is a name: "error" raises ValueError with the
+        counts, "merge" puts them together, as one group named "(small groups)" with one threshold, with the next
+        smaller ones if they are still too small, and "ignore" leaves their rates out of the bounds, so that they get
+        the thresholds that are best for the objective.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds. None is another seed every time; numpy's global generator is left alone.
 
@@ -114,7 +128,8 @@ class GroupThresholdClassifier(Postprocessor):
         Largest excess of an exact value over its ``kappa``, at least 0.
     status_ : {"optimal", "infeasible", "unconstrained"}
         "infeasible": no thresholds are within all bounds, each up to its granularity. The thresholds are then those
-        that exceed them least, up to 1e-6. "unconstrained": a bound was asked for, but there is only one group.
+        that exceed them least, up to 1e-6. "unconstrained": a bound was asked for, but there is only one group
+        to compare.
     multipliers_ : None
         A search has none.
     prices_ : dict
@@ -159,6 +174,7 @@ class GroupThresholdClassifier(Postprocessor):
         "accuracy", [StrOptions(set(_OBJECTIVES)), Objective, callable]
     )
     cv: Any = parameter(5, ["cv_object", StrOptions({_PREFIT}), None])
+    min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
     random_state: Any = parameter(None, ["random_state"])
 
     threshold: ClassVar[float] = 0.0
@@ -166,20 +182,29 @@ class GroupThresholdClassifier(Postprocessor):
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         constraints, objective = self._constraints(), self._objective()
         y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
         weights = np.ones(y.size)
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         groups = encode_groups(sensitive_features, y, weights)
+        targets = self._encode_target(y, weights).values
+        data, bounds = self._bound(constraints, targets, groups, weights)
+        merged = {label for _, bound in bounds.values() for label, name in bound.compared_as.items() if name == MERGED}
+        if merged:  # they share a threshold
+            self._small = SmallGroups(merged=tuple(label for label in groups.labels if str(label) in merged))
+            data, bounds = self._bound(constraints, targets, self._small.applied(groups), weights)
+        self._labels = data.labels
+        self.groups_ = as_labels(() if sensitive_features is None else data.labels)
+        left_out = {label for _, bound in bounds.values() for label, name in bound.compared_as.items() if name is None}
+        self.ignored_groups_ = [label for label in data.labels if str(label) in left_out]
+        bounds = {name: (constraint, bound) for name, (constraint, bound) in bounds.items() if bound.compares}
+        for _, bound in bounds.values():
+            bound.check_resolution()
         self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
         self._take_names()
-        targets = self._encode_target(y, weights).values
-        self.groups_ = as_labels(() if sensitive_features is None else groups.labels)
-        self._labels = groups.labels
         scores = self._scores_to_choose_by(X, y, groups.codes, sensitive_features, sample_weight)
         check_consistent_length(scores, y)
-        data = FairData.from_arrays(np.empty((y.size, 0)), targets, groups.codes, groups.labels, weights)
-        self._warn_of_one_group()
-        bounds = [(name, constraint, constraint.bind(data)) for name, constraint in self._comparing(constraints)]
+        self._warn_of_one_group(is_bounded=bool(bounds))
         self._choose(data, scores[data.order], objective, bounds)
 
     @property
@@ -195,7 +220,8 @@ class GroupThresholdClassifier(Postprocessor):
     def _constraints(self) -> dict[str | None, GroupRates]:
         """The constraints by name; None stands for the constraint's own name."""
         if isinstance(self.constraint, str):
-            return {self.constraint: GroupRates(**_CONSTRAINTS[self.constraint], kappa=self.kappa)}
+            shared = {name: getattr(self, name) for name in ("kappa", "min_group_size", "small_groups")}
+            return {self.constraint: GroupRates(**_CONSTRAINTS[self.constraint], **shared)}
         if isinstance(self.constraint, GroupRates):
             return {None: self.constraint}
         pairs = [tuple(pair) if isinstance(pair, Sequence) else (pair,) for pair in self.constraint]
@@ -208,27 +234,34 @@ class GroupThresholdClassifier(Postprocessor):
             raise ValueError(f"names in constraint must be unique; got {[name for name, _ in pairs]}.")
         return dict(pairs)
 
-    def _comparing(self, constraints: Mapping[str | None, GroupRates]) -> list[tuple[str | None, GroupRates]]:
-        """The constraints that have anything to bound, with thresholds that can be searched for them."""
+    @staticmethod
+    def _bound(
+        constraints: Mapping[str | None, GroupRates], targets: np.ndarray, groups: Groups, weights: np.ndarray
+    ) -> tuple[FairData, dict[str, _Bound]]:
+        """The rows of the search, and the constraints on them by the names that are reported."""
         for constraint in constraints.values():
             constraint._validate_params()
             check_rates(constraint)
-        is_alone = len(self._labels) == 1
-        return [(n, c) for n, c in constraints.items() if not is_alone or RULES[RULE_NAMES[c.rule]].works_on_one_group]
+        data = FairData.from_arrays(np.empty((targets.size, 0)), targets, groups.codes, groups.labels, weights)
+        bounds = [(name, constraint, constraint.unchecked(data)) for name, constraint in constraints.items()]
+        return data, {name or bound.name: (constraint, bound) for name, constraint, bound in bounds}
 
     @property
     def _asks_for_fairness(self) -> bool:
         """Whether anything is to be bounded."""
         return any(constraint.kappa is not None for constraint in self._constraints().values())
 
-    def _warn_of_one_group(self) -> None:
-        if len(self._labels) == 1 and self._asks_for_fairness:
-            warnings.warn(
-                "There is only one group, so no rates can be compared. Pass sensitive_features with at least two "
-                "groups to fit, or set kappa=None.",
-                FairnessWarning,
-                stacklevel=5,
-            )
+    def _warn_of_one_group(self, is_bounded: bool) -> None:
+        if not self._asks_for_fairness or (len(self._labels) > 1 and is_bounded):
+            return
+        small = [*self._small.merged, *self.ignored_groups_]
+        if small:
+            why = f"Without the small groups {shortened(small)} there are fewer than two groups, so that no rates can"
+            remedy = "Merge groups yourself, into at least two that are large enough, or raise kappa."
+        else:
+            why = "There is only one group, so no rates can"
+            remedy = "Pass sensitive_features with at least two groups to fit, or set kappa=None."
+        warnings.warn(f"{why} be compared. {remedy}", FairnessWarning, stacklevel=5)
 
     def _scores_to_choose_by(
         self, X: Any, y: np.ndarray, codes: np.ndarray, sensitive_features: Any, sample_weight: Any
@@ -259,7 +292,7 @@ class GroupThresholdClassifier(Postprocessor):
         data: FairData,
         scores: np.ndarray,
         objective: Objective,
-        bounds: Sequence[tuple[str | None, GroupRates, BoundConstraint]],
+        bounds: Mapping[str, _Bound],
     ) -> None:
         """Set the thresholds and what tells how it went, from the rows in the order of ``data``; warns."""
         bound_objective = objective.bind(data)
@@ -271,18 +304,24 @@ class GroupThresholdClassifier(Postprocessor):
             )
         rows = data.y.numpy() > 0, data.weights.numpy(), data.slices
         thresholds = Thresholds.of(scores, *rows, decisions.columns)
-        searched = [RateBound.of(constraint, bound) for _, constraint, bound in bounds if constraint.kappa is not None]
+        searched = [RateBound.of(*each) for each in bounds.values() if each[0].kappa is not None]
         chosen = thresholds.best(searched, decisions)
         self._at = thresholds.at[chosen]
         self.thresholds_ = dict(zip(self._labels, self._at.tolist(), strict=True))
         decided = np.where(scores > self._at[data.codes], _FAR, -_FAR)
         nothing = torch.empty(0, dtype=torch.float64)
         self.objective_ = float(bound_objective.values(torch.from_numpy(decided), nothing).sum())
-        self._report({name or bound.name: (constraint, bound) for name, constraint, bound in bounds}, decided)
+        self._report(data, bounds, decided)
 
-    def _report(self, bounds: Mapping[str, tuple[GroupRates, BoundConstraint]], decided: np.ndarray) -> None:
+    def _report(self, data: FairData, bounds: Mapping[str, _Bound], decided: np.ndarray) -> None:
         """Set the fitted attributes that tell of the bounds, and warn."""
         self.constraint_values_ = {name: bound.metric(decided) for name, (_, bound) in bounds.items()}
+        self.constraint_values_all_groups_ = dict(self.constraint_values_)
+        for name, (constraint, _) in bounds.items() if self.ignored_groups_ else ():
+            everything = constraint.of_all_groups().unchecked(data)
+            cells = everything.compared_cells()
+            exists = cells is None or cells.counts.all()
+            self.constraint_values_all_groups_[name] = everything.metric(decided) if exists else np.nan
         self.granularity_ = {name: bound.granularity for name, (_, bound) in bounds.items()}
         self._kappas = {name: constraint.kappa for name, (constraint, _) in bounds.items()}
         self._floors = {name for name, (constraint, _) in bounds.items() if constraint.bounds_from_below}

@@ -136,21 +136,27 @@ def test_any_bounds_at_once(seed, objective, chosen, kappa):
     assert_best([objective], changed, seed, 2, 36, bool(seed % 2))
 
 
-@given(seed=st.integers(0, 10_000), n_groups=st.integers(1, 4), n_bounds=st.integers(0, 3))
-def test_best_choice_of_any_candidates(seed, n_groups, n_bounds):
+@given(seed=st.integers(0, 10_000), n_groups=st.integers(1, 4), n_bounds=st.integers(0, 3), leaves_out=st.booleans())
+def test_best_choice_of_any_candidates(seed, n_groups, n_bounds, leaves_out):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 9, n_groups)
     groups = np.repeat(np.arange(n_groups), sizes)
     # few values, so that many of them are tied, and the widths are met exactly
     numbers, gains = rng.integers(0, 5, (n_bounds, groups.size)) / 4, rng.integers(-3, 4, groups.size) / 4
     widths = rng.integers(0, 4, n_bounds) / 4
+    if leaves_out and n_groups > 2:  # each bound is not about one of the groups
+        numbers[groups == rng.integers(0, n_groups, (n_bounds, 1))] = np.nan
+
+    def are_within(one):
+        return all(np.ptp(own[~np.isnan(own)]) <= width for own, width in zip(numbers[:, one], widths, strict=True))
+
     options = product(*(np.flatnonzero(groups == g) for g in range(n_groups)))
-    within = [one for one in options if (np.ptp(numbers[:, one], axis=1) <= widths).all()]
+    within = [one for one in options if are_within(one)]
     found = best_choice(Candidates(groups, numbers, widths), gains, -np.inf)
     assert (found is None) == (not within)
     if found is not None:
         assert groups[found].tolist() == list(range(n_groups))
-        assert (np.ptp(numbers[:, found], axis=1) <= widths).all()
+        assert are_within(found)
         best = max(gains[list(one)].sum() for one in within)
         assert gains[found].sum() == best
         assert best_choice(Candidates(groups, numbers, widths), gains, best) is None

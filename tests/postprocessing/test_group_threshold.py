@@ -285,6 +285,96 @@ def test_one_group_has_one_threshold_and_a_warning(sample):
     assert floor.constraint_values_["true_positive_floor"] >= 0.95
 
 
+@pytest.fixture(scope="module")
+def with_small(three):
+    """Rows of three groups and of two that are too small."""
+    X, y, groups = three
+    groups = groups.copy()
+    groups[np.random.default_rng(1).permutation(y.size)[:25]] = ["d"] * 10 + ["e"] * 15
+    return X, y, groups
+
+
+def gap(model, with_small, *names):
+    X, _, groups = with_small
+    positive = model.predict(X, sensitive_features=groups) == "yes"
+    return np.ptp([positive[np.isin(groups, list(name))].mean() for name in names])
+
+
+def test_small_groups_are_an_error_that_names_the_parameter(with_small):
+    X, y, groups = with_small
+    with pytest.raises(ValueError, match=r"'d': 10, 'e': 15.*small_groups='merge' or 'ignore'"):
+        by_thresholds(kappa=0.02).fit(X, y, sensitive_features=groups)
+    with pytest.raises(ValueError, match="min_group_size=100"):
+        by_thresholds(kappa=0.5, min_group_size=100).fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("objective", ["accuracy", "f1"])
+def test_ignored_groups_are_bounded_by_nothing(with_small, objective):
+    X, y, groups = with_small
+    model = by_thresholds(kappa=0.02, small_groups="ignore", objective=objective)
+    model = model.fit(X, y, sensitive_features=groups)
+    assert model.status_ == "optimal"
+    assert model.ignored_groups_ == ["d", "e"]
+    assert gap(model, with_small, "a", "b", "c") == pytest.approx(model.constraint_values_["demographic_parity"])
+    assert model.constraint_values_["demographic_parity"] <= 0.02
+    everything = gap(model, with_small, "a", "b", "c", "d", "e")
+    assert everything == pytest.approx(model.constraint_values_all_groups_["demographic_parity"])
+    assert everything > 0.02
+    same = by_thresholds(constraint=GroupRates(kappa=0.02, small_groups="ignore"), objective=objective)
+    assert same.fit(X, y, sensitive_features=groups).thresholds_ == model.thresholds_
+
+
+def test_ignored_groups_have_their_most_accurate_thresholds(with_small):
+    X, y, groups = with_small
+    model = by_thresholds(kappa=0.02, small_groups="ignore").fit(X, y, sensitive_features=groups)
+    free = by_thresholds(kappa=None).fit(X, y, sensitive_features=groups)
+    assert free.ignored_groups_ == []
+    is_small = np.isin(groups, ["d", "e"])
+    best = accuracy_score(y[is_small], free.predict(X, sensitive_features=groups)[is_small])
+    assert accuracy_score(y[is_small], model.predict(X, sensitive_features=groups)[is_small]) == best
+    others = ~is_small
+    alone = by_thresholds(kappa=0.02).set_params(estimator=FrozenEstimator(model.estimator_))
+    alone = alone.fit(X[others], y[others], sensitive_features=groups[others])
+    assert model.score(X[others], y[others], sensitive_features=groups[others]) == pytest.approx(1 - alone.objective_)
+
+
+def test_an_ignored_group_may_lack_the_rows_of_a_rate(with_small):
+    X, y, groups = with_small
+    y = np.where(groups == "d", "no", y)
+    model = by_thresholds(kappa=0.05, constraint="equalized_odds", small_groups="ignore")
+    model = model.fit(X, y, sensitive_features=groups)
+    assert model.ignored_groups_ == ["d", "e"]
+    assert model.constraint_values_["equalized_odds"] <= 0.05
+    assert np.isnan(model.constraint_values_all_groups_["equalized_odds"])
+
+
+@pytest.mark.parametrize("constraint", ["demographic_parity", GroupRates(kappa=0.05, small_groups="merge")])
+def test_merged_groups_share_a_threshold(with_small, constraint):
+    X, y, groups = with_small
+    model = by_thresholds(kappa=0.05, constraint=constraint, small_groups="merge")
+    model = model.fit(X, y, sensitive_features=groups)
+    assert list(model.thresholds_) == model.groups_.tolist() == ["a", "b", "c", "(small groups)"]
+    assert model.ignored_groups_ == []
+    assert gap(model, with_small, "a", "b", "c", "de") == pytest.approx(model.constraint_values_["demographic_parity"])
+    assert model.constraint_values_["demographic_parity"] <= 0.05
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(
+        again.predict(X[:9], sensitive_features=groups[:9]), model.predict(X[:9], sensitive_features=groups[:9])
+    )
+    with pytest.raises(ValueError, match="f"):
+        model.predict(X[:1], sensitive_features=["f"])
+
+
+@pytest.mark.parametrize(("treatment", "n_samples"), [("ignore", 1500), ("merge", 60)])
+def test_nothing_is_bounded_where_small_groups_leave_one(with_small, treatment, n_samples):
+    X, y, _ = (column[:n_samples] for column in with_small)
+    groups = np.where(np.arange(n_samples) < 30, "d", "a")
+    with pytest.warns(FairnessWarning, match="Without the small groups.*'d'"):
+        model = by_thresholds(kappa=0.02, small_groups=treatment).fit(X, y, sensitive_features=groups)
+    assert model.status_ == "unconstrained"
+    assert model.constraint_values_ == {}
+
+
 def test_dataframes_pipelines_pickle_and_clone(three):
     X, y, groups = three
     frame = pd.DataFrame(X, columns=list("abcd"))
