@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context, clone
+from sklearn.utils.validation import _num_samples
 from tqdm import tqdm
 from typing_extensions import override
 
@@ -84,6 +86,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     _on_scores: bool = False
     #: Whether the features tell the groups, too, as those of a head with ``use_groups=True`` do.
     _knows_groups: bool = False
+    #: Whether `fit` only checks what does not depend on the features, see `check_columns`.
+    _only_checks: bool = False
     #: For messages: the argument that asks for no fairness.
     _unconstrained: ClassVar[str] = "kappa=None"
     #: For messages: the parameter that limits how long the solver runs.
@@ -166,6 +170,9 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         fitted = copy.copy(self)
         # no fitted attribute of an earlier fit stays
         fitted.__dict__ = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        if self._only_checks:
+            fitted._bind_only(X, y, *columns)
+            return self
         fitted._fit(X, y, *columns)
         fitted.__dict__.pop("_shared", None)
         self.__dict__ = fitted.__dict__
@@ -181,6 +188,32 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             self.__dict__ |= learnt
             problem = self._problem(data, target)
             self._fit_problem(problem, target, data.n_samples if problem.model.uses_threads else 1)
+
+    def check_columns(self, y: Any, **columns: Any) -> None:
+        """Raise the errors of `fit` about parameters, targets and groups, for rows whose features are not known yet.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+        **columns : dict
+            Further arguments of `fit`.
+        """
+        checked = clone(self)
+        checked._only_checks = True
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit itself will warn
+            checked.fit(np.zeros((_num_samples(y), 1)), y, **columns)
+
+    def _bind_only(self, X: Any, y: Any, *columns: Any) -> None:
+        """Bind the constraints to rows, without a model."""
+        with published_settings(self):
+            target, data, learnt = self._taken(X, y, *columns)
+            self.__dict__ |= learnt
+            self._objective().bind(data)
+            if not self._holds_vacuously(data):
+                self._bound_constraints(data, target)
+        if self.solver != "auto":
+            solver_class(self.solver)
 
     def _taken(self, X: Any, y: Any, *columns: Any) -> tuple[Target, FairData, dict[str, Any]]:
         """The rows as the terms see them, and the attributes that an estimator with these parameters learns of them."""

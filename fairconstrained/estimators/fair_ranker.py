@@ -14,6 +14,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from typing_extensions import override
 
 from fairconstrained.checks.queries import check_queries, query_pairs
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
@@ -225,6 +226,11 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         scores = self._fitted.model.scores(self._fitted.start.model_state, X)
         self.pair_accuracies_ = pair_accuracies(scores, pairs.found, pairs.kinds, pairs.groups.names)
 
+    @override
+    def _bind_only(self, X: Any, y: Any, *columns: Any) -> None:
+        X, y, _ = self._checked_rows(X, y, None, y_numeric=True)
+        self._bound_pairs(X, y, _Pairs.of(y, *columns))
+
     def constraint_values(  # type: ignore[override]  # a ranker takes queries, and no weights
         self, X: Any, y: Any, *, qid: Any = None, sensitive_features: Any = None
     ) -> dict[str, float]:
@@ -255,15 +261,21 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
 
     def _pair_problem(self, X: Any, y: np.ndarray, pairs: _Pairs) -> Problem:
         """Return the problem in which differences of scores are rows, all of them positive."""
+        items, data, constraints = self._bound_pairs(X, y, pairs)
+        model = PairModel(self._model(items), items)
+        return Problem(model=model, objective=self._objective().bind(data), constraints=constraints, data=data)
+
+    def _bound_pairs(
+        self, X: Any, y: np.ndarray, pairs: _Pairs
+    ) -> tuple[FairData, FairData, tuple[BoundConstraint, ...]]:
+        """The documents, their pairs as rows, and the constraints on these."""
         items = FairData.from_arrays(X, y, np.zeros(y.size, dtype=int), (None,))
         compared = constraint_name(self.constraint, PAIRS) if isinstance(self.constraint, str) else "all"
         data = pairs.as_rows(items, compared, self.batches == "queries")
         constraints: tuple[BoundConstraint, ...] = ()
         if not self._holds_vacuously(data):
             constraints = self._bound_constraints(data, Target(np.ones(data.n_samples)))
-        constraints = self._comparing(constraints, data)
-        model = PairModel(self._model(items), items)
-        return Problem(model=model, objective=self._objective().bind(data), constraints=constraints, data=data)
+        return items, data, self._comparing(constraints, data)
 
     def _with_differences(self, problem: Problem, queries: np.ndarray) -> Problem:
         """The problem with differences of features as rows, whose scores are linear, if its solver is to be one for it.

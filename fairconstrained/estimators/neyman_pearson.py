@@ -13,6 +13,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
+from typing_extensions import override
 
 from fairconstrained.checks.messages import is_number, shortened
 from fairconstrained.constraints import Constraint
@@ -171,7 +172,16 @@ class NeymanPearsonClassifier(
         return self._fit_or_leave(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, *columns: Any) -> None:
-        (sample_weight,) = columns
+        target, items = self._items(X, y, *columns)
+        self._fit_problem(self._problem(items, target), target, items.n_samples)
+
+    @override
+    def _bind_only(self, X: Any, y: Any, *columns: Any) -> None:
+        target, items = self._items(X, y, *columns)
+        self._bound_constraints(MarginData.of(items, tuple(self.classes_.tolist())), target)
+
+    def _items(self, X: Any, y: Any, sample_weight: Any) -> tuple[Target, FairData]:
+        """The targets and the rows of positive weight; sets what is learnt of them."""
         X, y, sample_weight = self._checked_rows(X, y, sample_weight)
         self._remember_rows(X)
         if sample_weight is not None:
@@ -179,7 +189,7 @@ class NeymanPearsonClassifier(
             X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
         target = self._encode_target(y, sample_weight)
         items = FairData.from_arrays(X, target.values, np.zeros(y.size, dtype=int), (None,), sample_weight)
-        self._fit_problem(self._problem(items, target), target, items.n_samples)
+        return target, items
 
     def _problem(self, data: FairData, target: Target) -> Problem:
         """Return the problem in which the margins of the rows of ``data`` are rows, all of them positive."""

@@ -25,11 +25,13 @@ from sklearn.svm import LinearSVC
 from fairconstrained import (
     AUCFairClassifier,
     CertifiedFairClassifier,
+    FairBoostingClassifier,
     FairHeadClassifier,
     FairHeadRegressor,
     FairnessPathCV,
     FairnessReport,
     FairnessWarning,
+    FairRanker,
     GroupLossClassifier,
     LossParityClassifier,
     MinorityRateClassifier,
@@ -70,6 +72,50 @@ def fitted(rows, estimator=BASE, head=PARITY, **params):
 @pytest.fixture(scope="module")
 def model(rows):
     return fitted(rows)
+
+
+class NeverFitted(GaussianNB):
+    def fit(self, X, y):
+        raise AssertionError("the model was fitted before the head was checked")
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (PARITY, "fewer rows: {'c': 8}.*small_groups"),
+        (LossParityClassifier(0.02), "fewer rows.*'c'"),
+        (RateParityClassifier(0.02, constraint="nonsense"), "constraint must be one of"),
+        (PartialParityClassifier(7.0, constraint="demographic_parity"), "'kappa' parameter"),
+        (PartialParityClassifier(0.02, constraint=DemographicParity(3.0)), r"kappa must be in \[0, 1\]"),
+        (PartialParityClassifier(0.5, constraint="demographic_parity", solver="nonsense"), "solver must be one of"),
+        (NeymanPearsonClassifier(priority_class=7), "priority_class is"),
+    ],
+)
+def test_what_a_head_refuses_is_said_before_its_models_are_fitted(rows, head, message):
+    X, y, groups = rows
+    groups = np.where(np.arange(y.size) < 8, "c", groups.astype(str))
+    given = {} if isinstance(head, NeymanPearsonClassifier) else {"sensitive_features": groups}
+    with pytest.raises(ValueError, match=message):
+        FairHeadClassifier(NeverFitted(), head, random_state=0).fit(X, y, **given)
+
+
+def test_a_ranker_says_what_it_refuses_before_its_models_are_fitted(rows):
+    X, y, groups = rows
+
+    class Never(LinearRegression):
+        def fit(self, X, y):
+            raise AssertionError("the model was fitted before the head was checked")
+
+    head = FairHeadRegressor(Never(), FairRanker(0.05), random_state=0)
+    with pytest.raises(ValueError, match="fewer rows"):
+        head.fit(X[:30], y[:30], sensitive_features=groups[:30], qid=np.repeat([0, 1, 2], 10))
+
+
+def test_a_head_that_knows_its_number_of_features_is_checked_without_them(rows):
+    X, y, groups = rows
+    n_features = CrossFittedScores(BASE, random_state=0).fit_transform(X, y, sensitive_features=groups).shape[1]
+    head = FairBoostingClassifier(None, n_estimators=5, monotonic_cst=[1] + [0] * (n_features - 1))
+    assert fitted(rows, head=head).head_.n_features_in_ == n_features > 1
 
 
 BASES = {
