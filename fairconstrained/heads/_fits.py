@@ -101,14 +101,30 @@ def _routed(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 def fit_and_score(
     estimator: Any, prefit: Any, group_estimator: Any, columns: Columns, train: np.ndarray, test: np.ndarray
 ) -> tuple[Models, np.ndarray, np.ndarray]:
-    """Fit the models on some rows, and score others; ``prefit`` is a model of the target that is fitted already."""
+    """Fit the models on some rows, and score others; ``prefit`` is a model of the target that is fitted already.
+
+    Raises
+    ------
+    ValueError
+        If a copy of the target's model cannot be fitted to the groups.
+    """
     base = prefit
     if base is None:
         base = columns.fitted(estimator, columns.y, train, ("sample_weight", "sensitive_features", *columns.others))
     groups = {}
     if group_estimator is not None:
-        for column, target in enumerate(columns.targets.columns.T):
-            groups[column] = columns.fitted(group_estimator, target, train, ("sample_weight",))
+        try:
+            for column, target in enumerate(columns.targets.columns.T):
+                groups[column] = columns.fitted(group_estimator, target, train, ("sample_weight",))
+        except Exception as error:
+            if group_estimator is not (estimator if prefit is None else prefit):
+                raise
+            raise ValueError(
+                f"the copy of {type(group_estimator).__name__} that estimates the groups cannot be fitted ({error}). "
+                "It gets rows and weights alone, and no validation set, which is about the target. Set "
+                "group_estimator=HistGradientBoostingClassifier(), another classifier, or a copy without early "
+                "stopping; or group_estimator=None or use_groups=True, which need no estimate."
+            ) from error
     models = Models(base, groups)
     if not test.size:
         return models, np.empty((0, 0)), np.empty((0, 0))

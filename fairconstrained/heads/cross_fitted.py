@@ -62,11 +62,11 @@ class CrossFits:
         fitted already; then the rows given to `fit` must not be those that it was fitted on.
     group_estimator : estimator, "auto", list of str or int, or None, default="auto"
         Classifier that estimates the group of a row from its features, for predictions that do not know the group.
-        "auto" is a copy of ``estimator`` or, if that is a regressor or under a bound itself,
-        `HistGradientBoostingClassifier` after the transformers of its pipeline; for rows that are not in memory,
-        logistic regression (`PartialParityClassifier` without a bound). A list of names or numbers of columns, where
-        only these may be used for it: `HistGradientBoostingClassifier` on them. None: the group is
-        not estimated, and the head is a function of the scores alone, for users who may not model the group.
+        "auto" is a copy of ``estimator``, which gets no validation set, or if that is a regressor or under a bound
+        itself, `HistGradientBoostingClassifier` after the transformers of its pipeline; for rows that are not in
+        memory, logistic regression (`PartialParityClassifier` without a bound). A list of names or numbers of columns,
+        where only these may be used for it: `HistGradientBoostingClassifier` on them. None: the group is not estimated,
+        and the head is a function of the scores alone, for users who may not model the group.
     use_groups : bool, default=False
         Whether predictions know the group itself, in place of an estimate; then they need ``sensitive_features``.
     cv : int, cross-validation splitter, iterable or "prefit", default=5

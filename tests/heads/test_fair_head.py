@@ -118,6 +118,29 @@ def test_a_head_that_knows_its_number_of_features_is_checked_without_them(rows):
     assert fitted(rows, head=head).head_.n_features_in_ == n_features > 1
 
 
+class NeedsValidation(GaussianNB):
+    """A model that stops early, and so needs a validation set."""
+
+    def fit(self, X, y, eval_set=None):
+        if eval_set is None:
+            raise ValueError("a validation set is required")
+        return super().fit(X, y)
+
+
+def test_a_copy_for_the_groups_that_cannot_be_fitted_names_the_remedy(rows):
+    X, y, groups = rows
+    given = {"sensitive_features": groups, "eval_set": [(X[:50], y[:50])]}
+    head = FairHeadClassifier(NeedsValidation(), PARITY, random_state=0, cv=2)
+    with pytest.raises(ValueError, match=r"copy of NeedsValidation.*\(a validation set.*\).*group_estimator="):
+        head.fit(X, y, **given)
+    with pytest.raises(ValueError, match=r"^a validation set is required"):  # the model of the target itself
+        head.fit(X, y, sensitive_features=groups)
+    head.set_params(group_estimator=GaussianNB()).fit(X, y, **given)
+    assert isinstance(head.scores_.models_[0].groups[0], GaussianNB)
+    with pytest.raises(ValueError, match=r"^a validation set is required"):  # an estimator that the user chose
+        head.set_params(group_estimator=NeedsValidation()).fit(X, y, **given)
+
+
 BASES = {
     "forest": RandomForestClassifier(10, random_state=0),
     "boosting": HistGradientBoostingClassifier(max_iter=10),
