@@ -75,8 +75,8 @@ class NewtonBoosting(Solver, is_registered=False):
 
     The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
     ``kappa`` plus their granularity, or the one nearest to that. Where there is none and losses of groups are bounded,
-    trees are grown without constraints, whose prefixes may keep them, and under one such bound others along the largest
-    loss.
+    trees are grown without constraints, whose prefixes may keep them, or be nearer if no decisions are bounded, and
+    under one such bound others along the largest loss.
 
     Parameters
     ----------
@@ -132,25 +132,15 @@ class NewtonBoosting(Solver, is_registered=False):
         except StopTraining:
             run.measured_at = run.n_grown
             return run.result()
+        # trees without a pull give up bounds on decisions, which those with one may all but keep
+        may_be_nearer = all(c.decision_threshold is None for c in problem.constraints)
         for objective in _objectives_alone(problem) if result.status.is_infeasible else ():
-            result = self._without_pull(problem, objective, seed, result)
+            alone = _Run(self, problem, None, seed, Recorder(None, 0), alone=objective)
+            result = _nearer(result, alone.complete(), is_nearer=may_be_nearer and alone.merit < run.merit)
             if not result.status.is_infeasible:
                 break
+            run = min(run, alone, key=lambda one: one.merit)
         return result
-
-    def _without_pull(
-        self, problem: Problem, objective: BoundObjective, seed: int, missed: SolverResult
-    ) -> SolverResult:
-        """Where no prefix keeps the bounds, the best one of trees along an objective alone, if that keeps them."""
-        found = _Run(self, problem, None, seed, Recorder(None, 0), alone=objective).complete()
-        n_evaluations = missed.n_evaluations + found.n_evaluations
-        if found.status.is_infeasible:
-            return replace(missed, n_evaluations=n_evaluations)
-        assert missed.start is not None  # every run has one for the next
-        start = replace(missed.start, model_state=found.model_state)
-        # the multipliers are those of other trees, so that the price of the bounds is not known
-        unknown = replace(found, multipliers=None, start=start)
-        return replace(unknown, n_evaluations=n_evaluations, history=missed.history)
 
     def unseen_rows(self, data: FairData) -> list[np.ndarray]:
         """Numbers of the rows that each of the boosters does not see, ascending."""
@@ -158,6 +148,20 @@ class NewtonBoosting(Solver, is_registered=False):
             return [np.empty(0, dtype=int)]
         folds = data.folds(self.n_folds)
         return [np.flatnonzero(folds == fold) for fold in range(self.n_folds)]
+
+
+def _nearer(missed: SolverResult, found: SolverResult, is_nearer: bool) -> SolverResult:
+    """Where no prefix keeps the bounds, the result of trees along an objective alone, if it keeps them or is nearer."""
+    n_evaluations = missed.n_evaluations + found.n_evaluations
+    if found.status.is_infeasible and not is_nearer:
+        return replace(missed, n_evaluations=n_evaluations)
+    assert missed.start is not None  # every run has one for the next
+    start = replace(missed.start, model_state=found.model_state)
+    # a multiple of the other scores may keep the bounds where these do not
+    candidates = (missed.model_state, *missed.candidates) if found.status.is_infeasible else ()
+    # the multipliers are those of other trees, so that the price of the bounds is not known
+    unknown = replace(found, multipliers=None, start=start, candidates=candidates)
+    return replace(unknown, n_evaluations=n_evaluations, history=missed.history)
 
 
 def _objectives_alone(problem: Problem) -> Iterator[BoundObjective]:
@@ -299,6 +303,12 @@ class _Run:
         if start is None or known is None or known.n_trees >= self.solver.n_trees:
             return None
         return start.model_state if known.n_folds == self.solver.n_folds else None
+
+    @property
+    def merit(self) -> tuple[bool, float, float]:
+        """That of the best prefix; less is better."""
+        assert self.best is not None  # the start is measured
+        return self.best.merit
 
     @property
     def scores(self) -> np.ndarray:

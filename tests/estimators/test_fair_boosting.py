@@ -668,6 +668,24 @@ def test_bounds_that_learning_alone_keeps_are_kept():
         assert fit(0.5 * free).status_ == "infeasible"
 
 
+@pytest.mark.parametrize("share", [0.999, 0.9])
+def test_below_the_least_loss_that_is_reached_the_result_is_as_near_as_that(share):
+    rng = np.random.default_rng(1)
+    X, groups = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
+    y = X[:, 0] * (1 + groups) + rng.normal(size=300) * (1 + 0.6 * groups)
+
+    def fit(kappa):
+        model = FairBoostingRegressor(kappa, constraint="bounded_group_loss", n_estimators=30, random_state=0)
+        return model.fit(X, y, sensitive_features=groups)
+
+    least = fit("minimax").constraint_values_["bounded_group_loss"]
+    with pytest.warns(ConvergenceWarning, match="bounded_group_loss"):
+        model = fit(share * least)
+    assert model.status_ == "infeasible"
+    assert model.constraint_values_["bounded_group_loss"] <= least * (1 + 1e-9)
+    assert model.violation_ == pytest.approx(model.constraint_values_["bounded_group_loss"] - share * least)
+
+
 def test_minimax_takes_the_loss_of_the_objective(rows):
     with pytest.raises(ValueError, match=r"constraint must be 'bounded_group_loss'; got 'demographic_parity'"):
         fitted(rows, "minimax")
