@@ -255,7 +255,7 @@ def test_missing_values_and_tables_without_rows_are_refused(layout):
 
 
 def test_estimators_that_need_arrays_say_so():
-    X, y, group = problem(100)
+    X, y, group = problem(400)
     with pytest.raises(TypeError, match="bring the rows into memory"):
         FairHeadClassifier(LogisticRegression()).fit(array_table(X), y, sensitive_features=group)
 
