@@ -15,6 +15,7 @@ import pandas as pd
 
 __all__ = [
     "BY_ROUTING",
+    "TWO_LARGE_GROUPS",
     "check_arguments",
     "check_fraction",
     "check_integer",
@@ -32,6 +33,8 @@ BY_ROUTING = (
     "within a Pipeline, a BaggingClassifier or a search, turn metadata routing on "
     "(sklearn.set_config(enable_metadata_routing=True))"
 )
+#: Advice where there are fewer than two groups without the small ones.
+TWO_LARGE_GROUPS = "Merge groups yourself, into at least two that are large enough, or raise kappa."
 
 
 def shortened(values: Iterable[Any], most: int = 10) -> str:

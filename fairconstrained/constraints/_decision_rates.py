@@ -65,22 +65,23 @@ class BoundDecisionRates(BoundMeanGaps):
 
     def _caveat_about_few(self, scores: np.ndarray) -> str | None:
         """Return a warning of a ratio to which so few rows contribute that one changes it by more than ``kappa``."""
-        if not self.comparisons.form.is_relative or not self._has_few(scores):
+        fewest = self._few(scores) if self.comparisons.form.is_relative else None
+        if fewest is None:
             return None
-        fewest = self._fewest(scores)
         return (
             f"{self.name} is a ratio of rates, one of which counts only {fewest:.0f} of a group's rows here: each of "
             f"these changes it by up to {1 / fewest:.2g}, and on new rows it may be far from kappa. Compare "
             "differences, or weigh classes by class_weight='balanced'."
         )
 
-    def _has_few(self, scores: np.ndarray) -> bool:
-        return 1 / self._fewest(scores) > self.resolution
+    def _few(self, scores: np.ndarray) -> float | None:
+        """The fewest rows of a cell that count in its rate, or of those with a decision, of cells that have any.
 
-    def _fewest(self, scores: np.ndarray) -> float:
-        """The fewest rows of a cell that count in its rate, or of those with a decision; of cells that have any."""
+        None where one of them changes such a rate by no more than ``kappa``.
+        """
         counts = self._totals((self._exact_values(scores) > 0).astype(float))
-        return float(counts[counts > 0].min(initial=np.inf))
+        fewest = float(counts[counts > 0].min(initial=np.inf))
+        return fewest if 1 / fewest > self.resolution else None
 
     @override
     def complaint(self, value: float, rows: str = "training rows") -> str:
@@ -189,9 +190,9 @@ class BoundPredictiveValues(BoundDecisionRates):
     @override
     def _caveat_about_few(self, scores: np.ndarray) -> str | None:
         """Return a warning of groups with so few of the decisions that one changes the metric by more than kappa."""
-        if not self._has_few(scores):
+        fewest = self._few(scores)
+        if fewest is None:
             return None
-        fewest = self._fewest(scores)
         return (
             f"{self.name} is a rate among decisions, of which a group has only {fewest:.0f} here: each of them changes "
             f"it by up to {1 / fewest:.2g}, and on new rows it may be far from kappa. Bound the selection rate from "

@@ -261,10 +261,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         is_limited = bool(result.message or getattr(self, "callbacks", None) or getattr(solver, "max_time", None))
         may_run = solver.keeps_metric and problem.model.is_linear and not is_limited
         if result.status is Status.INFEASIBLE and may_run:
-            stricter = self._under_stricter_bounds(solver, problem, completed, rng)
-            return (
-                stricter if stricter is not completed else self._from_other_decisions(solver, problem, completed, rng)
-            )
+            found = self._under_stricter_bounds(solver, problem, completed, rng)
+            return self._from_other_decisions(solver, problem, found, rng) if found is completed else found
         return completed
 
     def _under_stricter_bounds(

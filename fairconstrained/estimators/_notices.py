@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.messages import TWO_LARGE_GROUPS, shortened
 from fairconstrained.estimators._accuracy import costly_bound
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.problem import Problem
@@ -88,8 +88,7 @@ def _nothing_bounded(estimator: Any) -> str:
     if merged := estimator._fitted.small.merged:
         return (
             f"small_groups='merge' leaves a single group (it put {shortened(list(merged))} together), so nothing is "
-            "bounded and the unconstrained model was fitted. Merge groups yourself, into at least two that are large "
-            "enough, or raise kappa."
+            f"bounded and the unconstrained model was fitted. {TWO_LARGE_GROUPS}"
         )
     if estimator._bounds_nothing():
         return (

@@ -88,8 +88,8 @@ class RateBound:
     @classmethod
     def of(cls, constraint: GroupRates, bound: BoundConstraint) -> RateBound:
         """The bound of a constraint, and of the same on data."""
-        left_out = {label for label, name in bound.compared_as.items() if name is None}
-        compares = np.array([str(label) not in left_out for label in bound.data.labels])
+        renamed = bound.compared_as.items()
+        compares = np.array([(str(label), None) not in renamed for label in bound.data.labels])
         return cls(check_rates(constraint), constraint.rule, max(bound.kappa, bound.granularity), compares)
 
     def windows(self, counts: np.ndarray, groups: np.ndarray, slack: float) -> list[_Window]:

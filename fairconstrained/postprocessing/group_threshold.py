@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 from typing_extensions import override
 
-from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.messages import TWO_LARGE_GROUPS, shortened
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint, GroupRates
@@ -189,14 +189,13 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         groups = encode_groups(sensitive_features, y, weights)
         targets = self._encode_target(y, weights).values
         data, bounds = self._bound(constraints, targets, groups, weights)
-        merged = {label for _, bound in bounds.values() for label, name in bound.compared_as.items() if name == MERGED}
+        merged = _compared_as(MERGED, groups.labels, bounds)
         if merged:  # they share a threshold
-            self._small = SmallGroups(merged=tuple(label for label in groups.labels if str(label) in merged))
+            self._small = SmallGroups(merged=tuple(merged))
             data, bounds = self._bound(constraints, targets, self._small.applied(groups), weights)
         self._labels = data.labels
         self.groups_ = as_labels(() if sensitive_features is None else data.labels)
-        left_out = {label for _, bound in bounds.values() for label, name in bound.compared_as.items() if name is None}
-        self.ignored_groups_ = [label for label in data.labels if str(label) in left_out]
+        self.ignored_groups_ = _compared_as(None, data.labels, bounds)
         bounds = {name: (constraint, bound) for name, (constraint, bound) in bounds.items() if bound.compares}
         for _, bound in bounds.values():
             bound.check_resolution()
@@ -257,7 +256,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         small = [*self._small.merged, *self.ignored_groups_]
         if small:
             why = f"Without the small groups {shortened(small)} there are fewer than two groups, so that no rates can"
-            remedy = "Merge groups yourself, into at least two that are large enough, or raise kappa."
+            remedy = TWO_LARGE_GROUPS
         else:
             why = "There is only one group, so no rates can"
             remedy = "Pass sensitive_features with at least two groups to fit, or set kappa=None."
@@ -360,3 +359,9 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
     @override
     def _bounded_from_below(self) -> set[str]:
         return self._floors
+
+
+def _compared_as(name: str | None, labels: Sequence[Hashable], bounds: Mapping[str, _Bound]) -> list[Hashable]:
+    """Labels of the groups that some bound compares under another name; None for those that it leaves out."""
+    renamed = {pair for _, bound in bounds.values() for pair in bound.compared_as.items()}
+    return [label for label in labels if (str(label), name) in renamed]
