@@ -437,4 +437,4 @@ class _RowLossPoint:
         ]
         if not slopes:
             return torch.zeros_like(scores)
-        return slopes[0] if len(slopes) == 1 else torch.stack(slopes).sum(dim=0)
+        return sum(slopes[1:], slopes[0])

@@ -79,7 +79,8 @@ class BoundThresholdParity(BoundParity):
         Whether `values` lead back from where no rank that counts is at one of two rates, see `with_restoring_slopes`.
     """
 
-    _of_data: ClassVar[tuple[str, ...]] = (*BoundParity._of_data, "_pairs", "_ends", "_per_length")
+    _of_groups: ClassVar[tuple[str, ...]] = ("_pairs", "_ends", "_per_length")
+    _of_data: ClassVar[tuple[str, ...]] = (*BoundParity._of_data, *_of_groups)
 
     threshold: float = 0.0
     has_restoring_slopes: bool = False

@@ -35,6 +35,8 @@ class BoundParity(BoundSmoothed):
 
     counts_rows: ClassVar[bool] = True
     _of_data: ClassVar[tuple[str, ...]] = ("blocks", "_cell_sizes")
+    #: Those of `_of_data` that do not depend on the rows.
+    _of_groups: ClassVar[tuple[str, ...]] = ()
 
     intervals: PercentileIntervals
     normalize: bool
@@ -142,7 +144,12 @@ class BoundSplitParity(DirectSlopes, BoundParity, DifferenceOfConvex, Stochastic
 
     @override
     def on(self, data: FairData) -> Self:
-        return replace(self, data=data)
+        moved, known = replace(self, data=data), self.__dict__
+        # computing it anew for every mini-batch would take as long as a step of a small network
+        same = self.targets is None and data.codes is self.data.codes and data.weights is self.data.weights
+        kept = self._of_data if same else self._of_groups
+        moved.__dict__.update({name: known[name] for name in kept if name in known})
+        return moved
 
     def split_rates(self, scores: Tensor, thresholds: Tensor) -> tuple[Tensor, Tensor]:
         """Two parts, convex in scores and thresholds, whose difference are the rates of `rates_at`."""

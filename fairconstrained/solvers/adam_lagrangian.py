@@ -241,7 +241,8 @@ class _LossAndErrors(Loss):
     @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
         error = torch.sigmoid(-targets * scores)
-        return self.loss.slope(scores, targets) - self.weight * targets * error * (1 - error)
+        # in few operations: on a mini-batch, each takes longer than its arithmetic
+        return torch.addcmul(self.loss.slope(scores, targets), targets, error - error.square(), value=-self.weight)
 
     @override
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
