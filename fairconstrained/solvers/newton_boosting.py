@@ -381,7 +381,7 @@ class _Run:
         multipliers = named_multipliers(self.pressure.names, self.pressure.mean) or {}
         state = Ensemble.mean([booster.state() for booster in self.boosters])
         prefix = _Prefix(state, scores, measured, objective, multipliers, self._decides_alike(scores))
-        if not state.n_trees:
+        if not state.n_trees and measured.excess <= 0:  # beyond the bounds it is nothing to compare with
             self.of_constant = objective
         # Constant scores are within most bounds; they are for the search that follows where no tree is.
         if prefix.state.n_trees or self.best is None:

@@ -26,7 +26,7 @@ from fairconstrained import (
     fairness_report,
 )
 from fairconstrained.callbacks import Checkpoint
-from fairconstrained.constraints import DemographicParity, PairwiseParity, QuadraticAUCGap
+from fairconstrained.constraints import DemographicParity, GroupRates, PairwiseParity, QuadraticAUCGap
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.estimators import new_rows
@@ -409,6 +409,17 @@ def test_trees_that_are_no_use_are_said(rows):
         fitted(rows, 0.3, learning_rate=5.0)
     with pytest.raises(ValueError, match="cv=601 folds need as many rows, and there are 600; lower cv"):
         fitted(rows, 0.1, cv=601)
+
+
+def test_a_constant_score_beyond_the_bound_is_not_compared_with():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(1500, 3)), rng.integers(0, 2, 1500)
+    y = X[:, 0] + rng.logistic(size=1500) > 3.0
+    floor = GroupRates("true_positive", rule="floor", kappa=0.3)
+    model = fitted((X, y, groups), constraint=floor, n_estimators=150, cv=2)  # a warning is an error here
+    assert model.objective_ > log_loss(y, np.full(1500, y.mean()))  # that constant finds no positive row
+    assert model.constraint_values_["true_positive_floor"] >= 0.3
+    assert model.status_ == "completed"
 
 
 def test_callbacks_see_records_and_end_the_fit(rows):
