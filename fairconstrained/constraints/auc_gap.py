@@ -107,6 +107,11 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
         """Weight of one pair of rows."""
         return self.sets.granularity
 
+    @property
+    @override
+    def sees_cells_only(self) -> bool:
+        return self.sets.are_named
+
     def compared_cells(self) -> CellSizes:
         """Sizes of the sets of rows."""
         return self.sets.sizes()

@@ -111,10 +111,14 @@ class AUCSets:
         if protected is not None:
             raise ValueError("protected works with constraints by name only; masks say which rows are compared.")
         masks = checked_masks(constraint, "a constraint of AUCs by masks must be")
-        if masks.shape[1] <= data.order.max():
-            raise ValueError(f"masks have an entry for every row that is given, but these have {masks.shape[1]}.")
+        data.check_mask(masks.shape[1], "masks have")
         codes, n_cells, difference = mask_cells(masks[:, data.order])
         return cls(data, constraint, protected, codes, n_cells, (difference,), (("first", "second"),))
+
+    @property
+    def are_named(self) -> bool:
+        """Whether groups and labels say which rows are in the sets, and no masks."""
+        return isinstance(self.constraint, str)
 
     def on(self, data: FairData) -> Self:
         """Return these sets among other rows, where they may be empty."""

@@ -46,22 +46,25 @@ class _OnBatches:
             )
         self._term, self._coder, self._distributed = cast(Any, term), coder, distributed
         self._point: type[Point] = RowLossPoint if isinstance(term, RowLosses) else GraphPoint
-        self._of_given_rows = _is_of_given_rows(term)
-        self._counts_suffice = coder.has_classes and not self._of_given_rows
         #: Points of the term on mini-batches that came before, by the numbers of rows of every group and class.
         self._known = Known()
+
+    @property
+    def _of_given_rows(self) -> bool:
+        """Whether the term compares rows that were given as masks, so that the order of the rows matters."""
+        return False
 
     def _at(self, scores: Tensor, y: Any, groups: Any, sample_weight: Any) -> Point:
         """Return the term at the scores of a mini-batch, of all processes if they share it."""
         alone = self._distributed is False or n_processes() == 1
-        if alone and sample_weight is None and self._counts_suffice:
+        if alone and sample_weight is None and self._coder.has_classes and not self._of_given_rows:
             return self._at_alike(scores, *self._coder.places(scores, y, groups))
         rows = self._coder.rows(scores, y, groups, sample_weight)
         if self._of_given_rows and rows.scores.size != self._coder.n_samples:
             raise ValueError(
                 f"{self._term.name!r} compares rows that were given as masks, so it takes the scores of all "
                 f"{self._coder.n_samples} rows in their order, got {rows.scores.size}. For mini-batches, name the "
-                "constraint, such as 'inter_group'."
+                "rows: constraint='inter_group' of an AUCGap, say, or among='positives' of a GroupRates."
             )
         own = Own(rows.scores, rows.scores.size)
         if not alone:
@@ -153,6 +156,11 @@ class BatchConstraint(_OnBatches):
     def component_names(self) -> tuple[str, ...]:
         """Names of the components."""
         return self._bound.component_names
+
+    @property
+    @override
+    def _of_given_rows(self) -> bool:
+        return not self._bound.sees_cells_only
 
     def __call__(self, scores: Tensor, y: Any, groups: Any, sample_weight: Any = None) -> ConstraintValues:
         """Return the values of the constraint on a mini-batch.
@@ -357,9 +365,3 @@ def bind(
     if isinstance(bound, BoundObjective):
         return BatchObjective(bound, coder, distributed, cast(Objective, term).needs_groups)
     return BatchConstraint(bound, coder, distributed)
-
-
-def _is_of_given_rows(term: Any) -> bool:
-    """Whether a term compares sets of rows that were given as masks, so that the order of the rows matters."""
-    sets = getattr(term, "sets", None)
-    return sets is not None and not isinstance(sets.constraint, str)

@@ -14,6 +14,7 @@ from fairconstrained.constraints import (
     EqualizedOdds,
     EqualOpportunity,
     GroupAUC,
+    GroupRates,
     LossParity,
     MinorityShare,
     QuadraticAUCGap,
@@ -260,6 +261,16 @@ def test_masks_of_the_training_rows_take_all_of_them(natural):
     constraint = bind(AUCGap(0.1, constraint=masks), y, groups)
     named = bind(AUCGap(0.1, constraint="inter_group"), y, groups)
     assert constraint(scores, y, groups).gap == pytest.approx(named(scores, y, groups).gap)
+    with pytest.raises(ValueError, match="takes the scores of all 400 rows in their order, got 50"):
+        constraint(scores[:50], y[:50], groups[:50])
+
+
+def test_a_mask_of_the_training_rows_goes_with_their_order(natural):
+    y, groups, scores = natural.y, natural.groups, natural.scores.detach()
+    mask = np.random.default_rng(5).random(400) < 0.6
+    constraint = bind(GroupRates(kappa=0.3, among=mask), y, groups)
+    expected = metrics.group_rates(None, scores[mask].numpy(), sensitive_features=groups[mask].numpy())
+    assert constraint(scores, y, groups).gap == pytest.approx(expected)
     with pytest.raises(ValueError, match="takes the scores of all 400 rows in their order, got 50"):
         constraint(scores[:50], y[:50], groups[:50])
 
