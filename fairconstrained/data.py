@@ -84,6 +84,8 @@ class FairData:
         Row ``i`` here is row ``order[i]`` of the arrays given to `from_arrays`.
     codes : ndarray of shape (n_samples,)
         Group of every row, ascending.
+    n_given : int
+        Number of the rows given to `from_arrays`, those without weight as well; that of all where these are a part.
     unions : Unions, optional
         Overlapping groups that these are the parts of. Mini-batches have none: what is bound on data knows them.
     clusters : ndarray of shape (n_samples,), optional
@@ -102,6 +104,7 @@ class FairData:
     labels: tuple[Hashable, ...]
     order: np.ndarray
     codes: np.ndarray
+    n_given: int
     unions: Unions | None = None
     clusters: np.ndarray | None = None
     n_ignored: int = 0
@@ -152,6 +155,7 @@ class FairData:
             labels=labels,
             order=order,
             codes=codes[order],
+            n_given=y.shape[0],
             unions=unions,
             clusters=None if clusters is None else clusters[order],
             n_ignored=n_ignored,
@@ -185,6 +189,22 @@ class FairData:
     def n_samples(self) -> int:
         """Number of rows with positive weight."""
         return self.y.shape[0]
+
+    def check_mask(self, n_entries: int, of: str) -> None:
+        """Raise ValueError if a mask has another number of entries than there were rows.
+
+        Parameters
+        ----------
+        n_entries : int
+        of : str
+            Beginning of the message, such as "among has".
+        """
+        if n_entries != self.n_given:
+            raise ValueError(
+                f"{of} {n_entries} entries, but {self.n_given} rows were given. A mask has an entry for every row that "
+                "was passed to fit: it does not go with other rows, nor with parts of these, such as the folds of a "
+                "search or of a path. Give each fit its own mask, or name the rows by a label or a group."
+            )
 
     @property
     def n_features(self) -> int:
@@ -372,8 +392,8 @@ class FairData:
         for k, (y, shares, order, groups) in enumerate(of_batches):
             part = rows_of(X, slice(k * size, (k + 1) * size))
             strata = None if self.strata is None else self.strata.at(rows[k])
-            ignored = self.n_ignored
-            yield FairData(part, y, shares, labels, order, groups, n_ignored=ignored, strata=strata, is_sample=True)
+            own = part, y, shares, labels, order, groups, self.n_given
+            yield FairData(*own, n_ignored=self.n_ignored, strata=strata, is_sample=True)
 
 
 def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:

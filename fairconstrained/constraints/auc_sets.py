@@ -288,7 +288,7 @@ def _ask(constraint: Callable[[np.ndarray, np.ndarray], Any], data: FairData) ->
         "a constraint of AUCs by a function needs two arguments, (positive, groups), and four masks",
         *columns,
     )
-    masks = np.zeros((4, data.order.max() + 1), dtype=bool)
+    masks = np.zeros((4, data.n_given), dtype=bool)
     masks[:, data.order[rows]] = checked_masks(constraint(*columns), "constraint must return", rows.size)
     return masks
 

@@ -93,7 +93,8 @@ class GroupRates(ComparesGroups):
         (conditional parity); the worst stratum counts.
     among : {"all", "positives", "negatives"}, label, or array-like of bool of shape (n_samples,), default="all"
         Rows that the rate is taken among: all rows, those of one label ("positives", "negatives", or the label itself,
-        one of the two in y), or those that a mask of the rows passed to `fit` marks.
+        one of the two in y), or those that a mask of the rows passed to `fit` marks. A mask goes with these rows alone:
+        other rows, and parts of them, such as the folds of a search, raise an error unless there are as many.
     min_group_size : int or "auto", default="auto"
         Least number of rows of every cell (a group, or its rows of a label or stratum) with which a group takes part.
         "auto": so many that no row counts more than ``max(kappa, 0.02)``. Rates of decisions need that many rows
@@ -214,8 +215,7 @@ class GroupRates(ComparesGroups):
         mask = np.asarray(self.among)
         if mask.dtype != bool or mask.ndim != 1:
             raise ValueError("among must have a boolean for each row if it is a mask.")
-        if mask.size <= data.order.max():
-            raise ValueError(f"among has {mask.size} entries, but fit was given more rows.")
+        data.check_mask(mask.size, "among has")
         return mask
 
     @override

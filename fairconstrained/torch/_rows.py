@@ -166,6 +166,7 @@ class RowCoder:
             labels=self.data.labels,
             order=order,
             codes=codes,
+            n_given=self.data.n_given,
         )
 
     def _targets(self, y: np.ndarray) -> np.ndarray:

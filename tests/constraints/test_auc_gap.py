@@ -466,7 +466,8 @@ WRONG = {
     "three": (lambda masks: masks[:3], "four boolean masks"),
     "numbers": (lambda masks: [mask.astype(int) for mask in masks], "four boolean masks"),
     "tables": (lambda masks: [mask[:, None] for mask in masks], "four boolean masks"),
-    "too short": (lambda masks: [mask[:5] for mask in masks], "these have 5"),
+    "too short": (lambda masks: [mask[:5] for mask in masks], "masks have 5 entries, but 70 rows were given"),
+    "too long": (lambda masks: [np.append(mask, True) for mask in masks], "masks have 71 entries, but 70 rows"),
     "ragged": (lambda masks: [masks[0][:5], *masks[1:]], r"got 4 of shapes \[\(5,\), \(70,\)"),
     "three by a function": (lambda masks: lambda positive, groups: [positive] * 3, "four boolean masks"),
     "short by a function": (

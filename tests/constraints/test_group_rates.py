@@ -222,8 +222,9 @@ def test_a_mask_of_rows():
     of_part = bound.on(data.part(part))
     assert of_part.metric(scores[part]) != pytest.approx(expected)
     assert not bound.sees_cells_only
-    with pytest.raises(ValueError, match="among has 100 entries"):
-        GroupRates(among=mask[:100]).unchecked(data)
+    for other in (mask[:100], np.concatenate([mask, mask])):
+        with pytest.raises(ValueError, match=f"among has {other.size} entries, but 400 rows were given"):
+            GroupRates(among=other).unchecked(data)
     with pytest.raises(ValueError, match="must have a boolean for each row"):
         GroupRates(among=mask.astype(int)).unchecked(data)
 

@@ -212,6 +212,21 @@ def test_rows_of_a_label_by_its_own_name(rows):
         clone(model).set_params(constraint__among="fired").fit(X, names, sensitive_features=group)
 
 
+def test_a_mask_goes_with_the_rows_of_the_fit_alone(rows):
+    X, y, group = rows
+    mask = X[:, 0] > 0
+    model = RateParityClassifier(constraint=GroupRates(kappa=0.1, among=mask), new_row_folds=None)
+    weights = np.repeat([0.0, 1.0], [100, 1400])  # rows without weight are rows that were given
+    model.fit(X, y, sensitive_features=group, sample_weight=weights)
+    kept = mask & (weights > 0)
+    expected = group_rates(None, model.decision_function(X)[kept], sensitive_features=group[kept])
+    assert model.constraint_values_["selection_gap"] == pytest.approx(expected)
+    with pytest.raises(ValueError, match="among has 1500 entries, but 700 rows were given"):
+        model.constraint_values(X[:700], y[:700], sensitive_features=group[:700])
+    with pytest.raises(ValueError, match=r"among has 1500 entries, but 750 rows were given.*folds of a search"):
+        fairness_path(model, X, y, sensitive_features=group, kappas=[0.2, 0.1], cv=2)
+
+
 def test_a_rate_of_its_own_is_not_mixed_with_another(rows):
     X, y, group = rows
     with pytest.raises(ValueError, match="has a rate of its own"):
