@@ -168,6 +168,13 @@ class Strata(NamedTuple):
             raise ValueError(f"strata has {found.codes.size} rows, {others} {n_samples}.")
         return found
 
+    @property
+    def values(self) -> np.ndarray:
+        """Name of the stratum of every row; ndarray of objects, of shape (n_samples,)."""
+        names = np.empty(len(self.labels), dtype=object)
+        names[:] = self.labels  # tuples, where there are several columns, stay as they are
+        return names[self.codes]
+
     def at(self, rows: Any) -> Self:
         """Return the strata of some rows, a slice or their numbers."""
         return self._replace(codes=self.codes[rows])

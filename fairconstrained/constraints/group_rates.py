@@ -21,6 +21,7 @@ from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
+from fairconstrained.groups import Strata
 from fairconstrained.metrics.cell_means import Notion
 from fairconstrained.metrics.group_rates import AMONG, RULE_NAMES, Rate, group_rates, rate_named
 from fairconstrained.objectives import Scaled, Score
@@ -271,7 +272,7 @@ class GroupRates(ComparesGroups):
             rate=self.rate,
             rule=self.rule,
             among=self.among,
-            strata=None if self.within is None else cast(Any, data.strata).codes,
+            strata=None if self.within is None else cast(Strata, data.strata).values,
             pos_label=1.0,
             on_empty="nan",
             return_groups=True,

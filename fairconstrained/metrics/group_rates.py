@@ -222,7 +222,7 @@ class RatesMeasured(NamedTuple):
 
     def table(self, rows: ScoredRows, rate: str) -> pd.DataFrame:
         """Return one row for each group, with the rate in every block and the number that the rule compares."""
-        columns = [rate + name.replace(", ", "_") for name in self.notion.block_names]
+        columns = [rate + name.replace(", ", "_", 1) for name in self.notion.block_names]
         return rows.groups.table(**dict(zip(columns, self.means, strict=True)), gap=self.gaps)
 
 
