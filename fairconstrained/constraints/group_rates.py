@@ -136,12 +136,18 @@ class GroupRates(ComparesGroups):
     within: str | None = parameter(default=None, allowed=[StrOptions({"strata"}), None])
     among: Any = parameter(default="all")
 
-    def _rate(self) -> Rate:
+    def named_rate(self) -> Rate:
+        """Return the rate, with the label among whose rows it is taken; raises ValueError for an unknown one."""
+        if np.ndim(self.among) == 0 and self.among not in list(AMONG):
+            raise ValueError(
+                f"among must be one of {sorted(AMONG)}, one of the two labels in y, or a mask with a boolean for each "
+                f"row; got {self.among!r}."
+            )
         return rate_named(self.rate, "all" if np.ndim(self.among) else self.among)
 
     def _bind(self, data: FairData) -> BoundMeanGaps:
         """Implement `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
-        rate = self._rate()
+        rate = self.named_rate()
         self._check_targets(rate, data)
         if rate.function == "score" and self.rule == "ratio":
             raise ValueError(
@@ -237,7 +243,7 @@ class GroupRates(ComparesGroups):
     def in_units(self, offset: float, scale: float) -> Self:
         if (offset, scale) == (0.0, 1.0):
             return self
-        if self._rate().function not in _POWERS:
+        if self.named_rate().function not in _POWERS:
             raise ValueError(
                 f"rate={self.rate!r} is about the decisions of a classifier; a regressor takes rate='score' and the "
                 "losses 'squared' and 'absolute'."

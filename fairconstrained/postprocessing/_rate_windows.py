@@ -11,7 +11,7 @@ import numpy as np
 from fairconstrained.cells import quotients
 from fairconstrained.constraints import BoundConstraint, GroupRates
 from fairconstrained.constraints.offsets import cuts_between
-from fairconstrained.metrics.group_rates import Rate, rate_named
+from fairconstrained.metrics.group_rates import Rate
 from fairconstrained.objectives import DecisionLoss
 from fairconstrained.postprocessing._choice import ROUNDING, Candidates, best_choice, best_decisions
 
@@ -122,7 +122,7 @@ class RateBound:
 
 def check_rates(constraint: GroupRates) -> Rate:
     """Return the rate of a constraint; raises ValueError where thresholds of groups cannot be searched for it."""
-    rate = rate_named(constraint.rate, constraint.among if isinstance(constraint.among, str) else "all")
+    rate = constraint.named_rate()
     if not rate.counts_rows:
         raise ValueError(
             f"rate={constraint.rate!r} does not depend on thresholds, which are all that is chosen here; bound a rate "
@@ -136,7 +136,7 @@ def check_rates(constraint: GroupRates) -> Rate:
     if constraint.within is not None or not isinstance(constraint.among, str):
         raise ValueError(
             "thresholds of groups are searched for rates among all rows of a group or those of a label: set "
-            "within=None, and among='all', 'positives' or 'negatives'."
+            "within=None, and among='all', 'positives', 'negatives' or a label."
         )
     return rate
 

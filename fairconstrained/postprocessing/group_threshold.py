@@ -188,6 +188,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         groups = encode_groups(sensitive_features, y, weights)
         targets = self._encode_target(y, weights).values
+        constraints = {name: constraint.of_labels(self.classes_.tolist()) for name, constraint in constraints.items()}
         data, bounds = self._bound(constraints, targets, groups, weights)
         merged = _compared_as(MERGED, groups.labels, bounds)
         if merged:  # they share a threshold

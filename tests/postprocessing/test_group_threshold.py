@@ -55,6 +55,17 @@ def by_thresholds(**options):
     return GroupThresholdClassifier(LogisticRegression(), **{"cv": None, **options})
 
 
+def test_rows_of_a_label_by_its_own_name(three):
+    X, y, groups = three
+    bound = GroupRates("selection", kappa=0.02, among="no")
+    model = by_thresholds(constraint=bound).fit(X, y, sensitive_features=groups)
+    as_named = by_thresholds(constraint="predictive_equality", kappa=0.02).fit(X, y, sensitive_features=groups)
+    assert model.thresholds_ == as_named.thresholds_
+    assert list(model.constraint_values_.values()) == list(as_named.constraint_values_.values())
+    with pytest.raises(ValueError, match=r"one of the two labels in y, or a mask .* got 'maybe'"):
+        clone(model).set_params(constraint=GroupRates(among="maybe")).fit(X, y, sensitive_features=groups)
+
+
 def test_perfect_thresholds_keep_the_ratio_of_equalized_odds():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(400, 1)), np.repeat(["a", "b"], 200)
