@@ -159,7 +159,7 @@ class FairData:
             unions=unions,
             clusters=None if clusters is None else clusters[order],
             n_ignored=n_ignored,
-            strata=None if strata is None else strata.at(order),
+            strata=None if strata is None else strata.among(order),
         )
 
     @property

@@ -176,8 +176,13 @@ class Strata(NamedTuple):
         return names[self.codes]
 
     def at(self, rows: Any) -> Self:
-        """Return the strata of some rows, a slice or their numbers."""
+        """Return the strata of some rows, a slice or their numbers; there may be none of a stratum."""
         return self._replace(codes=self.codes[rows])
+
+    def among(self, rows: Any) -> Self:
+        """Return the strata of some rows, those alone that have any of them."""
+        present, codes = np.unique(self.codes[rows], return_inverse=True)
+        return type(self)(codes, tuple(self.labels[code] for code in present))
 
 
 class Membership:

@@ -176,17 +176,17 @@ class ComparedGroups:
         if notion.strata is not None:  # the stratum tells what is missing
             cells = everything.cell_sizes(data, notion)
             counts = {label: int(n) for label, n in zip(cells.labels, cells.counts, strict=True) if n < min_size}
-        shown = shortened(counts)
+        shown, of_user = shortened(counts), notion.mergeable
         if small == "error":
             if not min(counts.values()):
                 raise ValueError(
                     "these groups have no rows, or none with a label that is compared, so that their rates do not "
-                    f"exist: {shown}. Set small_groups='merge' or 'ignore', merge groups, or bound a rate of all rows, "
-                    "as demographic_parity does."
+                    f"exist: {shown}. Merge {of_user}, set small_groups='merge' or 'ignore', or bound a rate of all "
+                    "rows, as demographic_parity does."
                 )
             raise ValueError(
                 f"these groups have fewer than min_group_size={min_size} rows (of a label that is compared, if any "
-                f"are): {shown}. Set small_groups='merge' or 'ignore', lower min_group_size, or merge groups."
+                f"are): {shown}. Merge {of_user}, set small_groups='merge' or 'ignore', or lower min_group_size."
             )
         if small == "ignore":
             return everything._without(is_small, None)
@@ -198,8 +198,8 @@ class ComparedGroups:
             merged = everything._without(is_small, MERGED)
         if merged.sizes(data, notion)[:, -1].min() < max(min_size, 1):
             raise ValueError(
-                f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. Set "
-                "small_groups='ignore' or lower min_group_size."
+                f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. Merge "
+                f"{of_user}, set small_groups='ignore', or lower min_group_size."
             )
         return merged
 

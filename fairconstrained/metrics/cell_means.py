@@ -130,6 +130,11 @@ class Notion(NamedTuple):
         return [target + stratum for stratum in strata for target in targets]
 
     @property
+    def mergeable(self) -> str:
+        """Name of that which has more rows if a user merges some, for messages."""
+        return "groups" if self.strata is None else "strata, in each of which groups are compared, or groups"
+
+    @property
     def sees_cells_only(self) -> bool:
         """Whether rows of one group and target are all in one block."""
         return self.strata is None and self.mask is None

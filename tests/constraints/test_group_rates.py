@@ -274,8 +274,10 @@ def test_strata_that_lack_a_group_are_named():
     data = FairData.from_arrays(
         rng.normal(size=(200, 1)), rng.choice([-1.0, 1.0], 200), codes, ("a", "b"), strata=strata
     )
-    with pytest.raises(ValueError, match=r"'a, 1': 0"):
+    with pytest.raises(ValueError, match=r"'a, 1': 0.*Merge strata, in each of which groups are compared, or groups"):
         GroupRates(within="strata").bind(data)
+    with pytest.raises(ValueError, match=r"'a, 1': 0.*Merge strata"):  # two groups are all that there is to merge
+        GroupRates(within="strata", small_groups="merge").bind(data)
 
 
 def test_one_group_has_a_floor_but_no_difference():

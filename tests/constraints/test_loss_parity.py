@@ -322,7 +322,9 @@ def test_integer_weights_are_repeated_rows(draw_scores, evaluate, notion, refere
 def test_small_groups_are_an_error_with_their_sizes():
     data = cells_of([(20, 20), (2, 3), (9, 1), (1, 2)])
     assert bound(data, min_group_size=3).groups.labels == ("a", "b", "c", "d")
-    with pytest.raises(ValueError, match=re.escape("{'b': 5, 'd': 3}. Set small_groups='merge' or 'ignore'")) as raised:
+    with pytest.raises(
+        ValueError, match=re.escape("{'b': 5, 'd': 3}. Merge groups, set small_groups='merge' or 'ignore'")
+    ) as raised:
         bound(data, min_group_size=6)
     assert "min_group_size=6" in str(raised.value)
 

@@ -144,6 +144,17 @@ def test_every_estimator_takes_a_list_of_them(make, rows):
     clone(model).set_params(**{k: v for k, v in model.get_params().items() if k.endswith("kappa")})
 
 
+def test_rows_without_weight_are_as_if_they_had_no_stratum(rows, departments):
+    X, y, group = rows
+    closed = np.where(np.arange(1500) < 150, "closed", departments)
+    model = RateParityClassifier(0.1, constraint="conditional_parity", new_row_folds=None)
+    model.fit(X, y, sensitive_features=group, strata=closed, sample_weight=(closed != "closed").astype(float))
+    kept = slice(150, None)
+    alone = clone(model).fit(X[kept], y[kept], sensitive_features=group[kept], strata=departments[kept])
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    assert model.constraint_values_ == alone.constraint_values_
+
+
 def test_the_table_of_rates_names_the_strata(rows, departments):
     X, y, group = rows
     sites = pd.DataFrame({"department": departments, "site": np.where(X[:, 0] > 0, "north", "south")})
