@@ -30,6 +30,7 @@ from fairconstrained import (
     fairness_path,
     fairness_report,
 )
+from fairconstrained.constraints import GroupRates
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.postprocessing import GroupThresholdClassifier, ScoreShiftPostprocessor
 
@@ -72,6 +73,37 @@ def test_every_estimator_says_that_it_is_unconstrained(model):
         model.fit(X, Y)
     assert model.status_ == "unconstrained"
     assert model.constraint_values_ == {}
+
+
+BOUNDS = [
+    ("found", GroupRates("true_positive", kappa=0.05, small_groups="ignore")),
+    ("right", GroupRates("accuracy", rule="floor", kappa=0.2)),
+]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RateParityClassifier(constraint=BOUNDS),
+        PartialParityClassifier(constraint=BOUNDS),
+        GroupThresholdClassifier(LogisticRegression(), constraint=BOUNDS, cv=None),
+    ],
+    ids=str,
+)
+def test_one_of_several_bounds_that_compares_nothing_is_said(model):
+    groups = np.repeat(["a", "b"], [188, 12])
+    with pytest.warns(FairnessWarning, match=r"found bounds nothing: its small_groups leaves no .*: \['b'\]"):
+        model.fit(X, Y, sensitive_features=groups)
+    assert list(model.constraint_values_) == ["right"]
+    assert model.status_ != "unconstrained"
+
+
+def test_groups_that_a_constraint_has_merged_into_one_are_said():
+    groups, strata = np.repeat(["a", "b"], 100), np.tile([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], 20)
+    bound = GroupRates(kappa=0.05, within="strata", small_groups="merge")
+    with pytest.warns(FairnessWarning, match=r"'merge' leaves a single group \(it put \['a', 'b'\] together\)"):
+        model = RateParityClassifier(constraint=bound).fit(X, Y, sensitive_features=groups, strata=strata)
+    assert model.status_ == "unconstrained"
 
 
 def test_a_ranker():

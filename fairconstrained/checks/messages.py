@@ -21,6 +21,7 @@ __all__ = [
     "check_integer",
     "check_not_negative",
     "check_positive",
+    "compares_nothing",
     "in_columns",
     "is_number",
     "meant",
@@ -35,6 +36,22 @@ BY_ROUTING = (
 )
 #: Advice where there are fewer than two groups without the small ones.
 TWO_LARGE_GROUPS = "Merge groups yourself, into at least two that are large enough, or raise kappa."
+
+
+def compares_nothing(name: str, small: Iterable[str]) -> str:
+    """Warning of one of several constraints that leaves fewer than two groups to compare.
+
+    Parameters
+    ----------
+    name : str
+        Name of the constraint.
+    small : iterable of str
+        Groups that it has merged or left out.
+    """
+    return (
+        f"{name} bounds nothing: its small_groups leaves no groups to compare, as these are too small and were merged "
+        f"or left out: {shortened(list(small))}. {TWO_LARGE_GROUPS}"
+    )
 
 
 def shortened(values: Iterable[Any], most: int = 10) -> str:

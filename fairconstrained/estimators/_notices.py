@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairconstrained.checks.messages import TWO_LARGE_GROUPS, shortened
+from fairconstrained.checks.messages import TWO_LARGE_GROUPS, compares_nothing, shortened
 from fairconstrained.estimators._accuracy import costly_bound
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.problem import Problem
@@ -45,6 +45,8 @@ def notices(
         yield _unscaled(estimator, columns), ConvergenceWarning
     if estimator._lacks_bound(problem):
         yield _nothing_bounded(estimator), FairnessWarning
+    else:
+        yield from ((compares_nothing(*idle), FairnessWarning) for idle in estimator._idle)
     if Status(estimator.status_).is_infeasible and estimator.promise == "training":
         yield from _bounds_not_kept(estimator, problem, solver, excess)
     elif estimator.status_ == Status.MAX_ITER.value and not message:
@@ -85,10 +87,11 @@ def _nothing_bounded(estimator: Any) -> str:
             "nothing is bounded and the unconstrained model was fitted. Set small_groups='merge', or merge groups "
             "yourself."
         )
-    if merged := estimator._fitted.small.merged:
+    merged = [*estimator._fitted.small.merged, *(label for _, small in estimator._idle for label in small)]
+    if merged:
         return (
-            f"small_groups='merge' leaves a single group (it put {shortened(list(merged))} together), so nothing is "
-            f"bounded and the unconstrained model was fitted. {TWO_LARGE_GROUPS}"
+            f"small_groups='merge' leaves a single group (it put {shortened(list(dict.fromkeys(merged)))} together), "
+            f"so nothing is bounded and the unconstrained model was fitted. {TWO_LARGE_GROUPS}"
         )
     if estimator._bounds_nothing():
         return (

@@ -36,6 +36,8 @@ class PosesProblem(BaseEstimator, ABC):
     _compares_all_groups: bool = False
     #: Whether no constraint of a fit had anything to compare.
     _compares_nothing: bool = False
+    #: The constraints of a fit that had nothing to compare, with the groups that each has merged or left out.
+    _idle: Sequence[tuple[str, tuple[str, ...]]] = ()
 
     @abstractmethod
     def _model(self, data: FairData) -> Model:
@@ -105,6 +107,7 @@ class PosesProblem(BaseEstimator, ABC):
             self.ignored_groups_ = [*data.labels[data.n_groups - data.n_ignored :], *ignored]
         kept = tuple(constraint for constraint in bound if constraint.compares)
         self._compares_nothing = bool(bound) and not kept
+        self._idle = tuple((c.name, tuple(c.compared_as)) for c in bound if not c.compares)
         return kept
 
     def _lacks_bound(self, problem: Problem) -> bool:

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 from typing_extensions import override
 
-from fairconstrained.checks.messages import TWO_LARGE_GROUPS, shortened
+from fairconstrained.checks.messages import TWO_LARGE_GROUPS, compares_nothing, shortened
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint, GroupRates
@@ -197,7 +197,8 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         self._labels = data.labels
         self.groups_ = as_labels(() if sensitive_features is None else data.labels)
         self.ignored_groups_ = _compared_as(None, data.labels, bounds)
-        bounds = {name: (constraint, bound) for name, (constraint, bound) in bounds.items() if bound.compares}
+        idle = {name: bound.compared_as for name, (_, bound) in bounds.items() if not bound.compares}
+        bounds = {name: each for name, each in bounds.items() if name not in idle}
         for _, bound in bounds.values():
             bound.check_resolution()
         self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
@@ -205,6 +206,8 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         scores = self._scores_to_choose_by(X, y, groups.codes, sensitive_features, sample_weight)
         check_consistent_length(scores, y)
         self._warn_of_one_group(is_bounded=bool(bounds))
+        for name, small in idle.items() if bounds else ():
+            warnings.warn(compares_nothing(name, small), FairnessWarning, stacklevel=4)
         self._choose(data, scores[data.order], objective, bounds)
 
     @property
