@@ -248,7 +248,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             self.hints_ = hints(self, problem, scores, np.random.default_rng(seed))
         for line in self._summary(problem, scores, time.perf_counter() - begin) if self.verbose else ():
             tqdm.write(line)
-        self._warn(problem, scores, solver.name, excess, result.message)
+        self._warn(problem, scores, solver.name, excess, result.message_at(scores))
 
     @override
     def _solve_all(

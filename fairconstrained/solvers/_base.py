@@ -63,6 +63,14 @@ class Status(StrEnum):
         return self in (Status.OPTIMAL, Status.COMPLETED)
 
 
+#: A range of the scores below this share of what it was leaves nothing of a model.
+_ALMOST_NOTHING = 0.01
+_NOTHING_LEFT = (
+    "the bounds are kept by scores that are all but the same for all rows. Loosen them, or merge groups where groups "
+    "are compared."
+)
+
+
 @dataclass(frozen=True)
 class SolverResult:
     """Result of a solver.
@@ -101,6 +109,8 @@ class SolverResult:
         to first order.
     duality_gap : float or None
         Objective less a lower bound on its least value under the bounds, at least 0; None where there is no such bound.
+    reach : float
+        Range of the scores that had to give way to others within the bounds; NaN where none had to.
     """
 
     model_state: Any
@@ -118,6 +128,12 @@ class SolverResult:
     aux: np.ndarray | None = None
     is_stationary: bool = False
     duality_gap: float | None = None
+    reach: float = np.nan
+
+    def message_at(self, scores: np.ndarray) -> str:
+        """Return the message with what is to be said of the scores at which a fit ends, which may be others."""
+        nothing_left = np.ptp(scores) < _ALMOST_NOTHING * self.reach
+        return f"{self.message} {_NOTHING_LEFT}".strip() if nothing_left else self.message
 
     def after(self, first: SolverResult) -> SolverResult:
         """Return this result with the counts and records of a run from which it went on."""

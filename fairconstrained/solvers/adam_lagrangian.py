@@ -27,12 +27,6 @@ __all__ = ["AdamLagrangian"]
 _HALVINGS = 50
 #: Newton steps to fairness.
 _NEWTON = 20
-#: A range of the scores below this share of what it was leaves nothing of a model.
-_ALMOST_NOTHING = 0.01
-_NOTHING_LEFT = (
-    "the bounds are kept by scores that are all but the same for all rows. Loosen them, or merge groups where groups "
-    "are compared."
-)
 #: Rows of the sample for the multipliers: for every group, and at most.
 _GROUP_ROWS, _UPDATE_ROWS = 1250, 10_000
 #: Epochs, and the steps that they make up at least.
@@ -152,8 +146,7 @@ class AdamLagrangian(StochasticSolver):
                     made[layer.entries] = 0.0
                 if _is_fair(problem, made):  # a low loss of every group, say, is not that of a score of zero
                     params = made
-                    if np.ptp(problem.scores(params)) < _ALMOST_NOTHING * np.ptp(head.scores(polished.model_state)):
-                        result = replace(result, message=f"{result.message} {_NOTHING_LEFT}".strip())
+                    polished = replace(polished, reach=float(np.ptp(head.scores(polished.model_state))))
         return self._joined(problem, result, polished, params)
 
     def _joined(

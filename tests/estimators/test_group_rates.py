@@ -155,6 +155,19 @@ def test_rows_without_weight_are_as_if_they_had_no_stratum(rows, departments):
     assert model.constraint_values_ == alone.constraint_values_
 
 
+def test_a_network_within_strata_is_not_said_to_have_lost_its_scores():
+    rng = np.random.default_rng(0)
+    X, group, strata = rng.normal(size=(1500, 6)), rng.integers(0, 3, 1500), rng.integers(0, 3, 1500)
+    X[:, 0] += 0.7 * (group == 1)
+    X[:, 1] += 0.5 * strata * (group == 0)
+    y = X[:, 0] + 0.6 * X[:, 1] + rng.logistic(size=1500) > 1.0
+    bound = GroupRates(kappa=0.15, within="strata")
+    model = LossParityClassifier(constraint=bound, max_epochs=15, random_state=0)
+    model.fit(X, y, sensitive_features=group, strata=strata)  # a warning is an error here
+    assert np.ptp(model.decision_function(X)) > 1
+    assert model.violation_ <= model.granularity_["conditional_parity"]
+
+
 def test_the_table_of_rates_names_the_strata(rows, departments):
     X, y, group = rows
     sites = pd.DataFrame({"department": departments, "site": np.where(X[:, 0] > 0, "north", "south")})
