@@ -58,8 +58,8 @@ _CONSTANT = "no iterate kept the bound, and the best constant that does was take
 #: Addition to these for a metric that did not exist until then, such as a ratio where nobody was accepted.
 _UNDEFINED = " Of the other models {0.name} does not exist, as {0.why_undefined}."
 
-#: Shares of ``kappa`` by which bounds are stricter that a run may keep where it has missed its own.
-_STRICTER = (0.5, 0.75)
+#: Share of ``kappa`` by which bounds are stricter under which a run may keep those that it has missed.
+_STRICTER = 0.5
 #: Factors of the rows of one class in objectives whose solutions may keep bounds on decisions that a run has missed.
 _FAVOURING = (8.0, 32.0)
 
@@ -270,21 +270,21 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     ) -> SolverResult:
         """The result of a run that has missed its bounds on gaps, or what one leads to that is to keep smaller ones.
 
-        A run may lose its way, most of all where decisions are counted, and find it under other bounds. One that
-        misses even the bounds that were asked for is the last: under smaller ones, runs end where it has.
+        A run may lose its way, most of all where decisions are counted, and find it under other bounds. It need not
+        keep these, only the bounds that were asked for.
         """
         gaps = np.array([c.kappa if c.bounds_metric and not c.bounds_from_below else 0.0 for c in problem.constraints])
-        for share in _STRICTER if gaps.any() else ():
-            stricter = problem.with_margins(share * gaps)
-            found = self._run(solver, stricter, None, rng, None)
-            if not found.status.is_infeasible:
-                found = self._completed(solver, stricter, found, rng)
-                state = best_rescaled(problem, [missed.model_state, found.model_state, *missed.candidates])
-                found = replace(found, model_state=state, status=Status.COMPLETED, multipliers=None)
-                return missed if state is missed.model_state else found.after(missed)
-            if not problem.holds(problem.scores(found.model_state)):
-                break
-        return missed
+        if not gaps.any():
+            return missed
+        stricter = problem.with_margins(_STRICTER * gaps)
+        found = self._run(solver, stricter, None, rng, None)
+        if not found.status.is_infeasible:
+            found = self._completed(solver, stricter, found, rng)
+        if not problem.holds(problem.scores(found.model_state)):
+            return missed
+        state = best_rescaled(problem, [missed.model_state, found.model_state, *missed.candidates])
+        found = replace(found, model_state=state, status=Status.COMPLETED, multipliers=None)
+        return missed if state is missed.model_state else found.after(missed)
 
     def _from_other_decisions(
         self, solver: Solver, problem: Problem, missed: SolverResult, rng: np.random.Generator

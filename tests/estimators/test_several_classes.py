@@ -411,7 +411,9 @@ def test_scores_of_few_rows_are_no_worse_than_constant_ones():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_where_a_run_loses_its_way_one_under_a_stricter_bound_finds_it(sample, monkeypatch):
+@pytest.mark.parametrize("keeps_stricter", [True, False])
+def test_where_a_run_loses_its_way_one_under_a_stricter_bound_finds_it(sample, monkeypatch, keeps_stricter):
+    """It need not keep the stricter bound, only the one that was asked for."""
     X, y, groups = sample
     model = RateParityClassifier(0.1, new_row_folds=None, random_state=0)
     solve = AugmentedLagrangian.solve
@@ -421,7 +423,7 @@ def test_where_a_run_loses_its_way_one_under_a_stricter_bound_finds_it(sample, m
         if problem.constraints and problem.constraints[0].kappa == 0.1:
             wrong = -unconstrained(problem)[0]
             return replace(found, model_state=wrong, status=Status.INFEASIBLE, candidates=())
-        return found
+        return found if keeps_stricter or not problem.constraints else replace(found, status=Status.INFEASIBLE)
 
     strict = clone(model).set_params(kappa=0.05).fit(X, y, sensitive_features=groups)
     monkeypatch.setattr(AugmentedLagrangian, "solve", losing)
