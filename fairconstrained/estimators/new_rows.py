@@ -264,6 +264,8 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
                 state = next(known)
                 return state, Start(state)
             result = self._solve_part(silent, part, start or begin, np.random.default_rng(seed))
+            if start is not None and solver.keeps_metric and result.status.is_infeasible:  # as the fit to all rows
+                result = self._solve_part(silent, part, None, np.random.default_rng(seed))
             bar.update()
             return result.model_state, result.start or Start(result.model_state)
 

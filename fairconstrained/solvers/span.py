@@ -153,8 +153,8 @@ class Span(Solver):
                 break
             start = best.start
         assert best is not None  # there is at least one round
-        if best.status.is_infeasible and not watch.is_stopped:
-            # all coefficients may keep what few directions do not
+        if best.status.is_infeasible and not watch.is_stopped and known is None:
+            # all coefficients may keep what few directions do not; on a path, a fit without a start comes before
             whole = solved(problem, None, _Basis.whole(problem))
             best = best if whole.status.is_infeasible else whole
         return self._concluded(problem, best, watch, free, watch.n_evaluations + directions.n_evaluations)

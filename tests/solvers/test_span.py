@@ -226,6 +226,23 @@ def test_all_coefficients_are_chosen_where_no_span_keeps_the_bounds(make_data, m
         assert np.all(np.diff([record[name] for record in result.history]) >= 0), name
 
 
+def test_a_warm_start_that_leads_nowhere_leaves_all_coefficients_to_the_fit_without_one(rows, monkeypatch):
+    """An estimator begins anew where a warm start has led to no model within the bounds."""
+    model = fitted(rows, 0.08, warm_start=True, new_row_folds=None)
+    solve, sizes = AugmentedLagrangian.solve, []
+
+    def fails_at_first(self, problem, *args):
+        sizes.append(problem.data.n_features)
+        result = solve(self, problem, *args)
+        return result if len(sizes) > 1 else replace(result, status=Status.INFEASIBLE)
+
+    monkeypatch.setattr(AugmentedLagrangian, "solve", fails_at_first)
+    X, y, groups = rows
+    model.set_params(kappa=0.04).fit(X, y, sensitive_features=groups)
+    assert model.status_ == "optimal"
+    assert max(sizes) < X.shape[1]
+
+
 def test_the_start_is_in_the_span(make_data, make_problem):
     data = make_data(counts=(90, 120), n_features=12)
     problem = make_problem(data, DemographicParity(0.1).unchecked(data))
