@@ -166,7 +166,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         """Estimate by models without folds that the solver tells, or that are fitted from a start near the result."""
         states = solver.without_folds(problem, result) if self._may_tell_folds(solver, problem) else None
         begin = None if of_folds or states is not None else solver.start_of_parts(problem, result)
-        return self._estimated(solver, problem, of_folds, seed, states, begin)
+        return self._estimated(solver.chosen_by(result), problem, of_folds, seed, states, begin)
 
     def _own_errors(self, problem: Problem, scores: np.ndarray) -> dict[str, float]:
         """Standard errors of the metrics of scores of the rows, by constraint."""

@@ -247,6 +247,10 @@ class Solver(ABC):
         """
         return self
 
+    def chosen_by(self, result: SolverResult) -> Self:
+        """Return the solver with those of its options among which the run of a result has chosen."""
+        return self
+
     def tells_folds(self, problem: Problem) -> bool:
         """Whether `without_folds` may have states for a result of the problem."""
         return False

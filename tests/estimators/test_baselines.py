@@ -20,6 +20,7 @@ from fairconstrained.metrics import (
     partial_group_auc_gap,
     partial_statistical_parity_gap,
 )
+from fairconstrained.solvers import PenalizedSubgradient
 
 AUC_GAPS = {
     "group_auc": partial_group_auc_gap,
@@ -143,6 +144,22 @@ def test_weight_zero_is_the_unconstrained_fit(classes):
 def test_one_group_is_said(classes, model, advice):
     with pytest.warns(FairnessWarning, match=advice):
         model.fit(classes.X, classes.y)
+
+
+def test_folds_are_fitted_with_the_steps_that_all_rows_have_chosen(classes, monkeypatch):
+    """So a fold takes one run in place of one for every length."""
+    X, y, groups = classes
+    solve, steps = PenalizedSubgradient.solve, []
+
+    def noted(self, *args):
+        steps.append(self.step)
+        return solve(self, *args)
+
+    monkeypatch.setattr(PenalizedSubgradient, "solve", noted)
+    model = RegularizedParityClassifier(0.1, max_iter=30, new_row_folds=3).fit(X, y, sensitive_features=groups)
+    assert steps == [(0.005, 0.02, 0.05), 0.05, 0.05, 0.05]
+    alone = clone(model).set_params(solver_options={"step": 0.05}).fit(X, y, sensitive_features=groups)
+    assert model.new_row_gaps_ == alone.new_row_gaps_
 
 
 @pytest.mark.parametrize("model", [PairwiseParityClassifier(None), RegularizedParityClassifier(0.0, max_iter=5)])

@@ -1,5 +1,7 @@
 """Penalised subgradient descent: what it minimises, and what a weight does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -102,6 +104,14 @@ def test_the_best_of_several_steps_wins(problem):
     together = solve(made, weight=0.3, step=(1e-3, 0.05, 1e-4), max_iter=60)
     np.testing.assert_array_equal(together.model_state, alone[1].model_state)
     assert together.n_iter == sum(result.n_iter for result in alone)
+
+
+def test_the_length_of_the_best_run_is_known_where_a_run_has_ended(problem):
+    made = problem(DemographicParity)
+    solver = make_solver("penalized_subgradient", {"weight": 0.3, "step": (1e-3, 0.05, 1e-4), "max_iter": 20}, made)
+    result = solver.solve(made, None, np.random.default_rng(0))
+    assert solver.chosen_by(result) == replace(solver, step=0.05)
+    assert solver.chosen_by(replace(result, history=result.history[:10])) is solver
 
 
 @pytest.mark.slow

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
 
 from fairconstrained.problem import Point, Problem
+from fairconstrained.solvers._base import SolverResult
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.method import Incumbent, Method
@@ -62,17 +63,27 @@ class PenalizedSubgradient(IterativeSolver):
     def n_epochs(self, problem: Problem) -> int:
         return len(self.steps) * self.max_iter
 
+    @override
+    def chosen_by(self, result: SolverResult) -> Self:
+        """Implement `Solver.chosen_by`: one run in place of several; all of them where the first has not ended."""
+        chosen = result.history[-1]["chosen_step"] if result.history else None
+        return self if chosen is None else replace(self, step=chosen)
+
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        return _Runs(self, z)
+        return _Runs(self, problem, z)
 
 
 class _Runs(Method):
     """A run for each length of the steps, one after the other, all from the same start."""
 
-    def __init__(self, options: PenalizedSubgradient, z: np.ndarray) -> None:
+    def __init__(self, options: PenalizedSubgradient, problem: Problem, z: np.ndarray) -> None:
         self._options, self.z, self._start = options, z, z
         self._run = self._t = 0
         self._best = Incumbent()
+        #: Length of the steps of the run that ended with the least penalised objective so far; None before.
+        self._chosen_step: float | None = None
+        #: Numbers of the components of every constraint, which no iteration changes.
+        self._sizes = [len(constraint.component_names) for constraint in problem.constraints]
 
     @override
     def step(self, source: Source, problem: Problem) -> None:
@@ -80,36 +91,37 @@ class _Runs(Method):
         if self._t == self._options.max_iter:
             self._run, self._t, self.z = self._run + 1, 0, self._start
         point = source.view.at(self.z)
-        multipliers = self._options.weight * _worst(problem, point.constraints)
+        multipliers = self._multipliers_of_worst(problem, point.constraints)
         self.z = problem.project(self.z - steps[self._run] * point.gradient(1.0, multipliers))
         self._t += 1
         if self._t == self._options.max_iter:
             self.point(source, problem)
-            self._best.offer(self.z, self._penalised, 0.0)
+            if self._best.offer(self.z, self._penalised, 0.0):
+                self._chosen_step = steps[self._run]
 
     @override
     def point(self, source: Source, problem: Problem) -> Point:
         point = source.view.at(self.z)
-        multipliers = self._options.weight * _worst(problem, point.constraints)
+        multipliers = self._multipliers_of_worst(problem, point.constraints)
         self._penalised = point.objective + float(multipliers @ point.constraints)
         return point
 
     @override
     def numbers(self, point: Point) -> dict[str, Any]:
-        return {"penalised_objective": self._penalised, "step": self._options.steps[self._run]}
+        step = self._options.steps[self._run]
+        return {"penalised_objective": self._penalised, "step": step, "chosen_step": self._chosen_step}
 
     @override
     def output(self) -> np.ndarray:
         """The last iterate of the run that ended with the least penalised objective."""
         return self._best.feasible_or(self.z)
 
-
-def _worst(problem: Problem, values: np.ndarray) -> np.ndarray:
-    """``r_C`` at the largest component of every violated constraint, zero elsewhere: a subgradient of the gaps."""
-    multipliers, first = np.zeros_like(values), 0
-    for constraint in problem.constraints:
-        components = values[first : first + len(constraint.component_names)]
-        if components.max(initial=0.0) > 0:
-            multipliers[first + int(components.argmax())] = constraint.penalty_factor
-        first += components.size
-    return multipliers
+    def _multipliers_of_worst(self, problem: Problem, values: np.ndarray) -> np.ndarray:
+        """The weight times ``r_C`` at the largest component of every violated constraint: a subgradient of the gaps."""
+        multipliers, first = np.zeros_like(values), 0
+        for constraint, size in zip(problem.constraints, self._sizes, strict=True):
+            components = values[first : first + size]
+            if components.max(initial=0.0) > 0:
+                multipliers[first + int(components.argmax())] = self._options.weight * constraint.penalty_factor
+            first += size
+        return multipliers
