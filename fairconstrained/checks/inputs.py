@@ -14,7 +14,15 @@ import scipy.sparse as sp
 from fairconstrained.checks.messages import in_columns, shortened
 from fairconstrained.exceptions import FairnessWarning
 
-__all__ = ["as_table", "in_memory", "is_dask", "refuse_masked", "telling_columns", "warn_of_another_order"]
+__all__ = [
+    "as_numbers",
+    "as_table",
+    "in_memory",
+    "is_dask",
+    "refuse_masked",
+    "telling_columns",
+    "warn_of_another_order",
+]
 
 _ALLOWED = "one column of groups or a table of columns: a list, an array, a Series or a DataFrame"
 #: Advice for text among the features.
@@ -22,6 +30,8 @@ _ENCODE = (
     "Encode it, as with OneHotEncoder in a ColumnTransformer within a Pipeline, or pass a DataFrame with categories to "
     "FairBoostingClassifier, or to FairHeadClassifier on a model that takes them"
 )
+#: Kinds of columns, as pandas calls them, that are dates or durations.
+_TIMES = {"date", "datetime", "datetime64", "period", "time", "timedelta", "timedelta64"}
 #: Values of a list that are rows of their own, and no labels.
 _NESTED = (list, tuple, dict, set, np.ndarray)
 
@@ -80,9 +90,17 @@ def refuse_masked(**columns: Any) -> None:
             )
 
 
+def as_numbers(values: Any, name: str, remedy: str) -> np.ndarray:
+    """Return values as an array of floats; raises ValueError for text and dates, with advice for text."""
+    with telling_columns(values, name, remedy):
+        return np.asarray(values, dtype=np.float64)
+
+
 @contextmanager
 def telling_columns(values: Any, name: str = "X", remedy: str = _ENCODE) -> Iterator[None]:
     """Within it, errors about text and dates where numbers are needed become a ValueError that names the columns.
+
+    Dates and durations are errors even where NumPy can turn them into numbers, in a unit that nobody has chosen.
 
     Parameters
     ----------
@@ -93,14 +111,16 @@ def telling_columns(values: Any, name: str = "X", remedy: str = _ENCODE) -> Iter
         Advice where there is text.
     """
     try:
+        _refuse_times(values)
         yield
     except TypeError as error:
-        found = np.flatnonzero([pd.api.types.is_datetime64_any_dtype(kind) for kind in getattr(values, "dtypes", ())])
+        columns = _by_columns(values)
+        found = np.flatnonzero([pd.api.types.infer_dtype(column) in _TIMES for _, column in columns.items()])
         if not found.size:
             raise
         raise ValueError(
-            f"{name} has dates{in_columns(found, values.columns, 2)}. Replace them by numbers, such as the days since "
-            "one of them."
+            f"{name} has dates or durations{in_columns(found, columns.columns, getattr(values, 'ndim', 2))}. "
+            "Replace them by numbers, such as numbers of days."
         ) from error
     except ValueError as error:
         if "could not convert string" not in str(error):
@@ -114,6 +134,13 @@ def telling_columns(values: Any, name: str = "X", remedy: str = _ENCODE) -> Iter
         raise ValueError(
             f"{name} has text{in_columns(found, getattr(values, 'columns', None), given.ndim)}. {remedy}."
         ) from error
+
+
+def _refuse_times(values: Any) -> None:
+    """Raise TypeError for a table or an array of nothing but dates or durations."""
+    array = values if _column_names(values) is None else np.asarray(values[:1])
+    if getattr(getattr(array, "dtype", None), "kind", "") in ("m", "M"):
+        raise TypeError("dates and durations are no numbers")
 
 
 def warn_of_another_order(**columns: Any) -> None:
@@ -152,13 +179,28 @@ def _frame_of_columns(features: Any) -> pd.DataFrame:
     """Return a DataFrame of lists, arrays, and tables of other libraries, which are read column by column."""
     if not hasattr(features, "__array__"):
         return _frame_of_array(_array_of_list(features))
-    names = getattr(features, "column_names", getattr(features, "columns", None))
-    if names is not None:
-        return pd.DataFrame({name: np.asarray(features[name]) for name in names}, index=range(len(features)))
+    if _column_names(features) is not None:
+        return _by_columns(features)
     if isinstance(features, np.ma.MaskedArray) and features.dtype.names is None:
         mask = np.ma.getmaskarray(features)
         _refuse_missing(int(mask.reshape(len(mask), -1).any(axis=1).sum()) if mask.any() else 0)
     return _frame_of_array(np.asarray(features))
+
+
+def _by_columns(values: Any) -> pd.DataFrame:
+    """Return a table of any library, or an array, as a DataFrame whose columns keep their types."""
+    if isinstance(values, pd.DataFrame):
+        return values
+    names = _column_names(values)
+    if names is None:
+        array = np.atleast_1d(np.asarray(values))
+        return pd.DataFrame(array.reshape(len(array), -1))
+    return pd.DataFrame({name: np.asarray(values[name]) for name in names}, index=range(len(values)))
+
+
+def _column_names(values: Any) -> Any:
+    """Names of the columns of a table of any library; None of what is no table."""
+    return getattr(values, "column_names", getattr(values, "columns", None))
 
 
 def _array_of_list(features: Any) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import cpu_count
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 from typing_extensions import override
 
 from fairconstrained.checks.inputs import is_dask, refuse_masked
@@ -21,7 +21,7 @@ from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._cross_fitted_gaps import SIZE_BY_ROWS
 from fairconstrained.estimators._new_row_estimates import NewRowEstimates
 from fairconstrained.estimators._outcome import Target
-from fairconstrained.estimators._rows import checked_rows
+from fairconstrained.estimators._rows import checked_features, checked_rows
 from fairconstrained.estimators._worst_loss import MINIMAX, MinimisesWorstLoss
 from fairconstrained.estimators.feature_codes import FROM_DTYPE, FeatureCodes
 from fairconstrained.estimators.parameters import (
@@ -193,8 +193,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     def _checked_features(self, X: Any) -> Any:
         _refuse_tables(X)
         refuse_masked(X=X)
-        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
-        return validate_data(self, self._codes.coded(X), reset=False, **options)
+        return checked_features(self, self._codes.coded(X), dtype=np.float64, ensure_all_finite="allow-nan")
 
     def _as_remembered(self, X: Any) -> Any:
         return check_array(self._codes.coded(X), accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")

@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 from typing_extensions import override
 
+from fairconstrained.checks.inputs import as_numbers
 from fairconstrained.checks.queries import check_queries, query_pairs
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.data import FairData
@@ -47,6 +48,8 @@ __all__ = ["FairRanker"]
 _NAME = "pairwise_ranking"
 #: Numbers up to which the differences of the documents' features are kept, of all pairs: 270 MB.
 _MOST_NUMBERS = 2**25
+#: Advice for relevance in words.
+_NUMBER_GRADES = "Pass numbers, of which more is better: words have no order that is known"
 
 
 class _Pairs(NamedTuple):
@@ -214,7 +217,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
 
     def _fit(self, X: Any, y: Any, *columns: Any) -> None:
         qid, sensitive_features = columns
-        X, y, _ = self._checked_rows(X, y, None, y_numeric=True)
+        X, y = self._documents(X, y)
         self._remember_rows(X)
         pairs = _Pairs.of(y, qid, sensitive_features)
         self.groups_ = as_labels(() if sensitive_features is None else pairs.groups.names)
@@ -226,9 +229,14 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         scores = self._fitted.model.scores(self._fitted.start.model_state, X)
         self.pair_accuracies_ = pair_accuracies(scores, pairs.found, pairs.kinds, pairs.groups.names)
 
+    def _documents(self, X: Any, y: Any, **options: Any) -> tuple[Any, np.ndarray]:
+        """Documents and their relevance; ``options`` are those of `_checked_rows`."""
+        X, y, _ = self._checked_rows(X, y, None, **options)
+        return X, as_numbers(y, "y", _NUMBER_GRADES)
+
     @override
     def _bind_only(self, X: Any, y: Any, *columns: Any) -> None:
-        X, y, _ = self._checked_rows(X, y, None, y_numeric=True)
+        X, y = self._documents(X, y)
         self._bound_pairs(X, y, _Pairs.of(y, *columns))
 
     def constraint_values(  # type: ignore[override]  # a ranker takes queries, and no weights
@@ -254,7 +262,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
             For invalid data, without ``qid``, or if no query has two documents of different relevance.
         """
         check_is_fitted(self)
-        X, y, _ = self._checked_rows(X, y, None, y_numeric=True, reset=False)
+        X, y = self._documents(X, y, reset=False)
         problem = self._measuring()._pair_problem(X, y, _Pairs.of(y, qid, sensitive_features))
         scores = problem.scores(self._fitted.start.model_state)
         return {c.name: c.metric(scores) for c in problem.constraints}
@@ -363,7 +371,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         accuracy : float
             Share of the pairs that is ranked right, in [0, 1]; NaN if there is no pair.
         """
-        scores, y = self.predict(X), np.asarray(y, dtype=float)
+        scores, y = self.predict(X), as_numbers(y, "y", _NUMBER_GRADES)
         better, worse = query_pairs(y, check_queries(qid, scores.size)).T
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         counts = weights[better] * weights[worse]

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from typing_extensions import override
 
-from fairconstrained.checks.inputs import telling_columns
+from fairconstrained.checks.inputs import as_numbers
 from fairconstrained.checks.messages import shortened
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
@@ -294,9 +294,8 @@ class FairRegressorMixin(RegressorMixin):
 
     @staticmethod
     def _numbers(y: np.ndarray) -> np.ndarray:
-        """Targets as numbers; raises ValueError for text."""
-        with telling_columns(y, "y", "Pass numbers, or take a classifier if these are labels"):
-            return np.asarray(y, dtype=np.float64)
+        """Targets as numbers; raises ValueError for text and dates."""
+        return as_numbers(y, "y", "Pass numbers, or take a classifier if these are labels")
 
     def _set_attributes(self, attributes: dict[str, Any]) -> None:
         coefficients = attributes.get("coef_")

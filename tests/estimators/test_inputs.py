@@ -16,6 +16,7 @@ from fairconstrained import (
     FairBoostingRegressor,
     FairHeadClassifier,
     FairnessWarning,
+    FairRanker,
     GroupLossRegressor,
     PartialParityClassifier,
     PartialParityRegressor,
@@ -408,8 +409,56 @@ def test_labels_as_the_targets_of_a_regressor(classes, targets):
 def test_dates_among_the_features(classes):
     X, y, groups = classes
     X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(hired=pd.Timestamp("2020-01-31"))
-    with pytest.raises(ValueError, match=r"X has dates in the column 'hired'\. Replace them by numbers"):
+    with pytest.raises(ValueError, match=r"X has dates or durations in the column 'hired'\. Replace them by numbers"):
         classifier().fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        (lambda days: np.datetime64("2020-01-31") + days, "0, 1"),
+        (lambda days: days, "0, 1"),
+        (lambda days: (np.datetime64("2020-01-31") + days).astype(object), "0, 1"),
+        (lambda days: pd.DataFrame(days, columns=["hired", "left"]), "'hired', 'left'"),
+        (lambda days: pd.DataFrame({"x": 0.5, "paid": days[:, 0]}), "'paid'"),
+    ],
+)
+def test_tables_of_dates_are_no_numbers_whose_unit_nobody_has_chosen(classes, table, columns):
+    X, y, groups = classes
+    days = np.arange(2 * y.size).reshape(-1, 2).astype("timedelta64[D]")
+    for model in (classifier(), FairBoostingClassifier()):
+        with pytest.raises(ValueError, match=rf"X has dates or durations in the columns? {columns}"):
+            model.fit(table(days), y, sensitive_features=groups)
+    model = FairBoostingClassifier(kappa=None, n_estimators=2).fit(X[:, :2], y, sensitive_features=groups)
+    with pytest.raises(ValueError, match="X has dates or durations in the columns 0, 1"):
+        model.predict(days)
+
+
+def test_a_polars_table_of_dates(classes):
+    polars = pytest.importorskip("polars")
+    _, y, groups = classes
+    days = np.arange(y.size).astype("timedelta64[ms]")
+    for columns in ({"hired": np.datetime64(0, "ms") + days}, {"paid": days, "hired": np.datetime64(0, "ms") + days}):
+        names = ", ".join(map(repr, columns))
+        with pytest.raises(ValueError, match=rf"X has dates or durations in the columns? {names}\."):
+            classifier().fit(polars.DataFrame(columns), y, sensitive_features=groups)
+
+
+def test_relevance_in_words_and_dates_as_targets(classes):
+    X, y, groups = classes
+    queries = np.arange(y.size) // 10
+    words = np.where(np.asarray(y) == np.asarray(y)[0], "good", "perfect")
+    days = np.datetime64("2020-01-31") + np.arange(y.size)
+    for targets in (words, words.astype(object), pd.Series(words, dtype="category")):
+        with pytest.raises(ValueError, match=r"y has text\. Pass numbers, of which more is better"):
+            FairRanker().fit(X, targets, qid=queries, sensitive_features=groups)
+    with pytest.raises(ValueError, match="y has dates or durations"):
+        FairRanker().fit(X, days, qid=queries, sensitive_features=groups)
+    with pytest.raises(ValueError, match="y has dates or durations"):
+        GroupLossRegressor().fit(X, days, sensitive_features=groups)
+    ranker = FairRanker(kappa=None, new_row_folds=None).fit(X, np.arange(y.size) % 10, qid=queries)
+    with pytest.raises(ValueError, match="y has text"):
+        ranker.score(X, words, qid=queries)
 
 
 @pytest.mark.parametrize("name", ["demografic_parity", "DemographicParity", "demographic parity"])
