@@ -240,7 +240,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
         if info_of(judge.metric).compares_groups and (
             rows.groups is None or len(groups_of(judge.metric, rows.groups).names) < 2
         ):
-            self.estimator_ = fitted(clone(self.estimator), rows)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "There is only one group", FairnessWarning)  # said below
+                self.estimator_ = fitted(clone(self.estimator), rows)
             warnings.warn(
                 "There is only one group, so there is no gap to certify, and the estimator was fitted on all rows. "
                 "Pass sensitive_features with at least two groups to fit.",
@@ -288,9 +290,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
         kappas = self._inner_bounds(ladder.rises)
         if len(kappas) == 1:
             return kappas
-        in_plan = ladder.for_plan
-        kappas = in_plan.resolvable(rows, kappas)
-        planner = Planner(in_plan, rows, judge, power=self.power, cv=self.cv, **test)
+        planner = Planner(ladder.for_plan, rows, judge, power=self.power, cv=self.cv, **test)
+        kappas = planner.resolvable(kappas)
         largest = 1 - self.kappa if ladder.is_floor else self.kappa
         self.plan_ = planner.searched(kappas, largest)
         best = self.plan_["planned"].to_numpy()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,12 +28,14 @@ from fairconstrained.certification.sample import Sample, strata_of
 from fairconstrained.certification.seen_rows import bound_params
 from fairconstrained.constraints import Constraint
 from fairconstrained.estimators import BaseFairEstimator
-from fairconstrained.exceptions import ConvergenceWarning
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.metrics import equal_opportunity_gap
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection.cell_folds import cell_folds, given_folds
 from fairconstrained.model_selection.pipelines import last_step, steps_of, with_steps
 from fairconstrained.paths import fairness_path
+
+_T = TypeVar("_T")
 
 __all__ = ["Judge", "Ladder", "Part", "Planner", "calibration_rows"]
 
@@ -140,6 +143,12 @@ class Ladder:
 
     def fit(self, part: Part, kappas: Sequence[float]) -> list[Any]:
         """Fit one model for every bound; a single one if there is nothing to tighten."""
+        name = type(last_step(self.estimator)).__name__
+        inner = f"kappa of {name} is an inner bound here, one of the kappas of CertifiedFairClassifier"
+        with _explained(inner if self.has_bound else ""):
+            return self._fitted(part, kappas)
+
+    def _fitted(self, part: Part, kappas: Sequence[float]) -> list[Any]:
         if self._of_package:
             last = last_step(self.estimator)
             taken = {name: column for name, column in part.metadata.items() if has_fit_parameter(last, name)}
@@ -149,15 +158,21 @@ class Ladder:
         settings: list[dict[str, Any]] = [{self._kappa: kappa} for kappa in kappas] if self.has_bound else [{}]
         return [fitted(clone(self.estimator).set_params(**setting), part) for setting in settings]
 
-    def resolvable(self, part: Part, kappas: Sequence[float]) -> list[float]:
-        """Return the bounds that the rows can tell from zero, and the loosest one in any case."""
-        if not self._of_package:
-            return list(kappas)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            (model,) = self.fit(part, kappas[:1])
-        least = max(last_step(model).granularity_.values(), default=0.0)
-        return [*kappas[:1], *(kappa for kappa in kappas[1:] if kappa >= least)]
+    def granularity(self, part: Part, kappa: float) -> float:
+        """The largest change by a single row of what the model for a bound compares; 0 of a model that does not say."""
+        (model,) = self.fit(part, [kappa])
+        return max(getattr(last_step(model), "granularity_", {}).values(), default=0.0)
+
+
+@contextmanager
+def _explained(circumstances: str) -> Iterator[None]:
+    """Within it, a ValueError also says under which circumstances it came up, in parentheses; nothing if empty."""
+    try:
+        yield
+    except ValueError as error:
+        if not circumstances:
+            raise
+        raise ValueError(f"{error} ({circumstances})") from error
 
 
 def fitted(model: Any, part: Part) -> Any:
@@ -317,14 +332,18 @@ class Planner:
             (rows[first - 1],) = self._planned([kappas[first - 1]])
         return pd.DataFrame([rows[place] for place in sorted(rows)])
 
+    def resolvable(self, kappas: Sequence[float]) -> list[float]:
+        """Return the bounds that the rows of every fold can tell from zero, and the loosest one in any case."""
+        least = max(self._in_folds(lambda train, test: self.ladder.granularity(train, kappas[0])))
+        return [*kappas[:1], *(kappa for kappa in kappas[1:] if kappa >= least)]
+
     def _planned(self, kappas: Sequence[float]) -> list[dict[str, float]]:
         """Return the rows of some inner bounds, the loosest one first."""
-        held_out = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # what these fits are worth is measured here
-            for train, test in self._splits:
-                held_out.append([self.judge.answers(model, test) for model in self.ladder.fit(train, kappas)])
-        by_kappa = zip(*held_out, strict=True)
+
+        def held_out(train: Part, test: Part) -> list[tuple[np.ndarray, np.ndarray]]:
+            return [self.judge.answers(model, test) for model in self.ladder.fit(train, kappas)]
+
+        by_kappa = zip(*self._in_folds(held_out), strict=True)
         return [self._predicted(kappa, by_fold) for kappa, by_fold in zip(kappas, by_kappa, strict=True)]
 
     def _predicted(self, kappa: float, by_fold: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
@@ -335,6 +354,20 @@ class Planner:
         bound = evidence.upper(self.delta, scale * len(self.part.y) / labels.size)
         planned = bound + norm.ppf(self.power) * deviation * np.sqrt(1 / scale + 2)
         return {"kappa": kappa, "gap": evidence.gap, "std": deviation, "bound": bound, "planned": planned}
+
+    def _in_folds(self, of_fold: Callable[[Part, Part], _T]) -> list[_T]:
+        """Return what a function says of the rows to fit on and the held-out rows of every fold; errors name the fold.
+
+        Warnings are left out: what the fits are worth is measured here, and the model that is tested has its own.
+        """
+        found = []
+        for number, split in enumerate(self._splits, start=1):
+            fold = f"fold {number} of {len(self._splits)} of the rows to fit on, by which the inner bound is chosen"
+            with warnings.catch_warnings(), _explained(f"this is {fold}; a single one of kappas is used without folds"):
+                for category in (ConvergenceWarning, FairnessWarning):
+                    warnings.simplefilter("ignore", category)
+                found.append(of_fold(*split))
+        return found
 
     @cached_property
     def _splits(self) -> list[tuple[Part, Part]]:

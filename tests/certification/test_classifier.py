@@ -32,6 +32,7 @@ from fairconstrained.certification._planning import fitted as fit_with_metadata
 from fairconstrained.constraints import GroupRates
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import group_rates, independence_gap
+from fairconstrained.postprocessing import GroupThresholdClassifier
 
 
 class Dial(ClassifierMixin, BaseEstimator):
@@ -183,6 +184,27 @@ def test_a_pipeline_of_others_is_tightened_too():
     model, alone = (fitted(rows, estimator=inner, kappas=[0.3, 0.01], cv=2) for inner in (pipeline, Dial()))
     assert model.estimator_[-1].kappa == model.kappa_ == alone.kappa_ == 0.01
     assert model.certificate_.upper_bound == alone.certificate_.upper_bound
+
+
+def test_inner_bounds_that_the_folds_cannot_tell_from_zero_are_left_out():
+    X, y, groups = make_biased_classification(n_samples=600, random_state=0)
+    groups = np.where(np.arange(600) < 30, "few", groups.astype(str))  # 21 of them are fitted on, and 14 in every fold
+    model = CertifiedFairClassifier(
+        GroupThresholdClassifier(LogisticRegression()), kappa=0.1, metric="independence_gap", random_state=0
+    )
+    with pytest.warns(FairnessWarning, match="could not be certified"):
+        model.fit(X, y, sensitive_features=groups)
+    np.testing.assert_allclose(model.plan_["kappa"], [0.1, 0.085])  # 0.07 is less than what one of 14 rows counts
+
+
+def test_errors_of_the_fits_say_whose_kappa_they_name_and_which_fold_it_is():
+    X, y, groups = make_biased_classification(n_samples=150, random_state=0)
+    model = CertifiedFairClassifier(RateParityClassifier(), kappa=0.02, metric="independence_gap", random_state=0)
+    whose = r"or raise kappa\. \(kappa of RateParityClassifier is an inner bound here, one of the kappas of Cert"
+    with pytest.raises(ValueError, match=rf"{whose}.*\(this is fold 1 of 3 .*; a single one of kappas is used without"):
+        model.fit(X, y, sensitive_features=groups)
+    with pytest.raises(ValueError, match=rf"{whose}[^()]*\)$"):
+        model.set_params(kappas=[0.02]).fit(X, y, sensitive_features=groups)
 
 
 def test_given_inner_bounds():
@@ -368,6 +390,14 @@ def test_without_groups_nothing_is_certified(data):
     assert caught[0].filename == __file__
     assert (model.status_, model.certificate_, model.n_tests_) == ("uncertified", None, 0)
     np.testing.assert_array_equal(model.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
+
+
+def test_a_single_group_is_said_once(data):
+    X, y, _ = data
+    model = CertifiedFairClassifier(RateParityClassifier(), kappa=0.1, metric="independence_gap")
+    with pytest.warns(FairnessWarning) as caught:
+        model.fit(X, y, sensitive_features=np.zeros(y.size))
+    assert len(caught) == 1
 
 
 def test_accuracy_is_certified_without_groups(data):
