@@ -272,16 +272,15 @@ def _grid(plan: Plan, rows: Rows, heads: Sequence[Walk], n_kappas: int, n_smalle
             "kappas must be given: the gap of the unconstrained model, from which bounds would decrease, does not "
             "exist, as a group has no rows to measure it by, or no group has a rate above 0."
         )
-    if plan.last._bounds_levels():
+    if not heads[0].records[0]["exact"]:
+        least, why = 0.0, "there is only one group. Pass sensitive_features with at least two groups."
+    elif plan.last._bounds_levels():
         least = walk(plan, rows, [0.0], heads[0].last).records[0]["gap"]
         least += _ABOVE_LEAST * (gap - least)
         why = "no model has one that is clearly smaller."
     else:
         least = _least_difference(heads, n_smallest)
-        why = (
-            f"the groups are so small that gaps below {least:.4g} cannot be told from zero. (Of a single group nothing "
-            "is compared.)"
-        )
+        why = f"the groups are so small that gaps below {least:.4g} cannot be told from zero."
     if not np.isfinite(least):
         raise ValueError(
             f"kappas must be given: kappa of {plan.last_name} bounds a surrogate here, about whose values "
@@ -349,4 +348,5 @@ def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
         is_told = bool(complaints) and issubclass(category, ConvergenceWarning)
         # the table shows what the bounds cost
         if not is_told and not issubclass(category, (NewRowsWarning, CostlyBoundWarning)):
-            warnings.warn(message, category, stacklevel=5)
+            of_fit = issubclass(category, FairnessWarning)  # which may name parameters of the estimator
+            warnings.warn(f"{plan.last_name}: {message}" if of_fit else message, category, stacklevel=5)

@@ -235,6 +235,15 @@ def test_invalid_arguments_are_named(classes, name):
         path_of(rates(alpha=-1.0), classes)
 
 
+def test_a_single_group_is_said_whatever_the_bounds(classes):
+    one = type(classes)(classes.X, classes.y, np.zeros(len(classes.y)))
+    with pytest.warns(FairnessWarning, match="one model, the unconstrained one: .* and there is only one group"):
+        path_of(rates(), one)
+    with pytest.warns(FairnessWarning, match="^PartialParityClassifier: There is only one group") as caught:
+        path_of(rates(), one, kappas=[0.2, 0.1])
+    assert len(caught) == 1
+
+
 def test_errors_say_for_which_bound_and_fold(classes):
     few = type(classes)(*(column[:100] for column in classes))
     with pytest.raises(ValueError, match=r"^PartialParityClassifier with kappa=0.01: .*at least 50 rows"):
