@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import _fit_context, clone
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
@@ -22,6 +22,7 @@ from fairconstrained.certification._planning import Judge, Ladder, Part, Planner
 from fairconstrained.certification.evidence import METHODS
 from fairconstrained.certification.sample import as_loss_bound, groups_of
 from fairconstrained.certification.seen_rows import Overlap
+from fairconstrained.checks.inputs import as_targets
 from fairconstrained.checks.messages import is_number
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.exceptions import FairnessWarning
@@ -208,7 +209,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
             If the model is not certified; with the bound that was reached and the rows that would be needed.
         """
         changed = copy.copy(self)
-        changed._fit(Part(X, column_or_1d(y, warn=True), sensitive_features, sample_weight, strata))
+        changed._fit(Part(X, as_targets(y), sensitive_features, sample_weight, strata))
         self.__dict__ = changed.__dict__
         return self
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.utils import assert_all_finite, column_or_1d
 
 from fairconstrained.checks.messages import in_columns, shortened
 from fairconstrained.exceptions import FairnessWarning
@@ -17,6 +18,7 @@ from fairconstrained.exceptions import FairnessWarning
 __all__ = [
     "as_numbers",
     "as_table",
+    "as_targets",
     "in_memory",
     "is_dask",
     "refuse_masked",
@@ -88,6 +90,24 @@ def refuse_masked(**columns: Any) -> None:
                 f"{name} is a masked array with {masked} masked values; fill them ({name}.filled(...)) or drop their "
                 "rows."
             )
+
+
+def as_targets(y: Any) -> np.ndarray:
+    """Return the labels or targets of all rows, in memory and as one column.
+
+    Raises
+    ------
+    ValueError
+        If they are no column, or some are masked, missing or infinite. NumPy fails on text with missing values when it
+        looks for the classes, and would take those among numbers for a class.
+    """
+    y = in_memory(y)
+    refuse_masked(y=y)
+    column = column_or_1d(y, warn=True)
+    if missing := int(pd.isna(column).sum()):
+        raise ValueError(f"y has NaN or missing values in {missing} of {column.size} rows; drop these rows.")
+    assert_all_finite(column, input_name="y")
+    return column
 
 
 def as_numbers(values: Any, name: str, remedy: str) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_consistent_length, validate_data
 
-from fairconstrained.checks.inputs import in_memory, refuse_masked, telling_columns
+from fairconstrained.checks.inputs import as_targets, in_memory, refuse_masked, telling_columns
 from fairconstrained.checks.messages import in_columns
 from fairconstrained.features import NUMBERS, extremes, narrowed
 from fairconstrained.tables import Table
@@ -45,8 +45,9 @@ def checked_rows(
     ValueError
         For invalid data, masked values, and values whose squares overflow.
     """
-    y, sample_weight = in_memory(y), in_memory(sample_weight)
-    refuse_masked(X=X, y=y, sample_weight=sample_weight)
+    sample_weight = in_memory(sample_weight)
+    refuse_masked(X=X, sample_weight=sample_weight)
+    y = None if y is None else as_targets(y)  # scikit-learn says where there are none
     X, y = _validated(as_rows(X), estimator, y, options)
     X = narrowed(X)
     check_squares(X if X.ndim == 2 else X.reshape(-1), "X", getattr(estimator, "feature_names_in_", None))

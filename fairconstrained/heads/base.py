@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
-from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 from typing_extensions import override
 
-from fairconstrained.checks.inputs import in_memory, warn_of_another_order
+from fairconstrained.checks.inputs import as_targets, warn_of_another_order
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.heads._fits import takes_in_fit
@@ -183,7 +183,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         if "X_constraint" in taken:
             taken["X_constraint"] = np.zeros((_num_samples(taken["X_constraint"]), 1))
         # before the models are fitted, which may take long
-        head.check_columns(column_or_1d(in_memory(y), warn=True), **taken)
+        head.check_columns(as_targets(y), **taken)
         columns = {name: given[name] for name in ("sensitive_features", "sample_weight", *others) if name in given}
         features = scores.fit_transform(X, y, **columns)
         if "X_constraint" in given:

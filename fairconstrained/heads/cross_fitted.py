@@ -18,7 +18,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import assert_all_finite, column_or_1d, indexable
+from sklearn.utils import indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -27,7 +27,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from tqdm import tqdm
 
 from fairconstrained.certification.seen_rows import overlap_with_fit
-from fairconstrained.checks.inputs import in_memory
+from fairconstrained.checks.inputs import as_targets, in_memory
 from fairconstrained.checks.messages import BY_ROUTING
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
@@ -229,8 +229,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if getattr(X, "ndim", 2) == 1:
             raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(-1, 1) is one column.")
         X, sensitive_features, sample_weight = as_rows(X), in_memory(sensitive_features), in_memory(sample_weight)
-        X, y = indexable(X, column_or_1d(in_memory(y), warn=True))
-        assert_all_finite(y, input_name="y")
+        X, y = indexable(X, as_targets(y))
         if classifies(self._base):
             check_classification_targets(y)
         self._check_names(X)

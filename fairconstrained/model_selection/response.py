@@ -11,6 +11,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from fairconstrained.checks.inputs import as_targets
 from fairconstrained.checks.messages import shortened
 from fairconstrained.metrics.classes import class_margins
 
@@ -63,7 +64,7 @@ class Response(NamedTuple):
         ValueError
             If a label is not among the classes of the estimator.
         """
-        labels = column_or_1d(np.asarray(y))
+        labels = as_targets(y)
         if self.classes is not None:
             unknown = np.setdiff1d(labels, self.classes)
             if unknown.size:

@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.base import is_classifier
-from sklearn.utils import _safe_indexing, assert_all_finite, column_or_1d, indexable
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 from typing_extensions import override
 
+from fairconstrained.checks.inputs import as_targets
 from fairconstrained.checks.messages import TWO_LARGE_GROUPS, compares_nothing, shortened
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
@@ -181,8 +182,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         constraints, objective = self._constraints(), self._objective()
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
+        y = as_targets(y)
         weights = np.ones(y.size)
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
-from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
+from fairconstrained.checks.inputs import as_targets
 from fairconstrained.checks.messages import is_number
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.protected import one_of_two
@@ -118,7 +118,7 @@ class ScoreShiftPostprocessor(Postprocessor):
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         slopes, shifts = self._check_parameters()
-        y = column_or_1d(y, warn=True)
+        y = as_targets(y)
         weights = np.ones(y.size)
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairconstrained import (
     AUCFairClassifier,
+    CertifiedFairClassifier,
     FairBoostingClassifier,
     FairBoostingRegressor,
     FairHeadClassifier,
@@ -20,7 +21,10 @@ from fairconstrained import (
     GroupLossRegressor,
     PartialParityClassifier,
     PartialParityRegressor,
+    certify,
 )
+from fairconstrained.postprocessing import GroupThresholdClassifier, ScoreShiftPostprocessor
+from fairconstrained.reporting import FairnessReport
 
 
 def classifier(**options):
@@ -404,6 +408,38 @@ def test_labels_as_the_targets_of_a_regressor(classes, targets):
     for model in (GroupLossRegressor(), FairBoostingRegressor()):
         with pytest.raises(ValueError, match=r"y has text\. Pass numbers, or take a classifier"):
             model.fit(X, labels, sensitive_features=groups)
+
+
+MISSING_LABELS = {
+    "None": lambda y: np.where(np.arange(y.size) == 3, None, np.array(["no", "yes"], dtype=object)[y]),
+    "strings": lambda y: pd.Series(np.array(["no", "yes"])[y]).where(np.arange(y.size) != 3),
+    "string dtype": lambda y: pd.Series(np.array(["no", "yes"])[y], dtype="string").where(np.arange(y.size) != 3),
+    "categories": lambda y: pd.Series(np.array(["no", "yes"])[y], dtype="category").where(np.arange(y.size) != 3),
+    "nullable": lambda y: pd.Series(y, dtype="Int64").where(np.arange(y.size) != 3),
+}
+
+
+@pytest.mark.parametrize("labels", MISSING_LABELS.values(), ids=MISSING_LABELS.keys())
+def test_missing_labels(classes, labels):
+    X, y, groups = classes
+    y = (np.asarray(y) > 0).astype(int)
+    given, options = labels(y), {"sensitive_features": groups}
+    message = rf"y has NaN or missing values in 1 of {y.size} rows; drop these rows\."
+    model = LogisticRegression().fit(X, y)
+    for estimator in (
+        classifier(),
+        FairBoostingClassifier(),
+        FairHeadClassifier(LogisticRegression(), classifier()),
+        GroupThresholdClassifier(LogisticRegression()),
+        ScoreShiftPostprocessor(LogisticRegression()),
+        CertifiedFairClassifier(LogisticRegression(), kappa=0.1, metric="demographic_parity"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            estimator.fit(X, given, **options)
+    with pytest.raises(ValueError, match=message):
+        certify(model, X, given, metric="demographic_parity", **options)
+    with pytest.raises(ValueError, match=message):
+        FairnessReport.from_estimator(model, X, given, **options)
 
 
 def test_dates_among_the_features(classes):
