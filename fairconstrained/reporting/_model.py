@@ -152,14 +152,16 @@ def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list
     """
     core, X = _core(model, X)
     trained: dict[str, float] = getattr(core, "constraint_values_", {})
+    if not trained:  # other libraries may mean something else by the names below
+        return []
     prices: dict[str, float] = getattr(core, "prices_", {})
     here: dict[str, float] = {}
-    if trained and X is not None and hasattr(core, "constraint_values"):
+    if X is not None and hasattr(core, "constraint_values"):
         # a report leaves out what these rows do not tell, as where a group has no positives
         with contextlib.suppress(ValueError):
             here = core.constraint_values(X, y, **metadata)
-    kappas: dict[str, float | None] = core.named_kappas() if trained else {}
-    floors, minimised = (core._bounded_from_below(), core._minimised()) if trained else (set(), set())
+    kappas: dict[str, float | None] = core.named_kappas()
+    floors, minimised = core._bounded_from_below(), core._minimised()
     objective = float(getattr(core, "objective_", np.nan))
     estimates: dict[str, tuple[float, float, str]] = getattr(core, "new_row_gaps_", {})
     rows = getattr(core, "_bounded_rows", "training rows")
@@ -180,6 +182,8 @@ def words_for(model: Any) -> str:
 def outcome_of(model: Any) -> tuple[str, list[str]]:
     """``status_`` and ``hints_`` of the model of this package in ``model``; empty if there is none."""
     core, _ = _core(model, None)
+    if not hasattr(core, "constraint_values_"):
+        return "", []
     return str(getattr(core, "status_", "")), list(getattr(core, "hints_", []))
 
 

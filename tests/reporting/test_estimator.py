@@ -39,6 +39,14 @@ def data():
     return X, np.where(y == 1, "good", "bad"), groups
 
 
+def test_attributes_of_other_libraries_with_the_names_of_ours(data):
+    X, y, _ = data
+    model = LogisticRegression().fit(X, y)
+    model.objective_, model.status_, model.hints_ = "binary", 4, None  # LightGBM's objective_ is a text
+    report = report_on(model, data)
+    assert (report.bounds, report.status, report.hints) == ([], "", [])
+
+
 @pytest.fixture(scope="module")
 def fair(data):
     X, y, groups = data
