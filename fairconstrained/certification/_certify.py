@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -267,7 +267,7 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
 
 
 def split_params(
-    metric: Any, metric_params: Mapping[str, Any] | None
+    metric: Any, metric_params: Mapping[str, Any] | None, given_later: Collection[str] = ()
 ) -> tuple[Callable[..., Any], dict[str, Any], Any]:
     """Return the function of a metric, its arguments, and the positive label.
 
@@ -276,8 +276,9 @@ def split_params(
     Raises
     ------
     ValueError
-        For an unknown metric, or arguments that users may not give here.
+        For an unknown metric, arguments that users may not give here, and those that the metric needs and that are
+        neither there nor ``given_later``.
     """
-    function, params = resolve_metric(metric, metric_params)
+    function, params = resolve_metric(metric, metric_params, given_later)
     params.pop("on_empty", None)  # an empty cell has no bound
     return function, params, params.pop("pos_label", None)

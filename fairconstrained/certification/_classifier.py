@@ -221,7 +221,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
         if isinstance(self.estimator, type):
             raise TypeError(f"estimator must be an instance, such as {self.estimator.__name__}(); got the class.")
         check_certification(self.delta, self.method, self.kappa)
-        metric, params, pos_label = split_params(self.metric, self.metric_params)
+        metric, params, pos_label = split_params(self.metric, self.metric_params, ("strata",))
         judge = Judge(
             metric=metric,
             params=params,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from fairconstrained.checks.protected import protected_code
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.classes import about_class, class_questions
 from fairconstrained.metrics.comparisons import CellMeans, Comparison, NotOffered
-from fairconstrained.metrics.registry import check_options, find_metric, info_of
+from fairconstrained.metrics.registry import check_options, find_metric, info_of, needed_options
 
 __all__ = [
     "Sample",
@@ -176,14 +176,16 @@ def _by_group(groups: Groups, params: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
-def resolve_metric(metric: Any, metric_params: Any = None) -> tuple[Callable[..., Any], dict[str, Any]]:
+def resolve_metric(
+    metric: Any, metric_params: Any = None, given_later: Collection[str] = ()
+) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return the function of a name, or the function itself, and its arguments: those of the name and the user's.
 
     Raises
     ------
     ValueError
-        For an unknown name, a metric of queries, whose rows are not independent, and arguments that `check_options`
-        refuses.
+        For an unknown name, a metric of queries, whose rows are not independent, arguments that `check_options`
+        refuses, and those that the metric needs and that are neither there nor ``given_later``.
     """
     if not isinstance(metric_params, Mapping | None):
         raise ValueError(f"metric_params must be a dict of arguments of the metric, or None; got {metric_params!r}.")
@@ -194,7 +196,11 @@ def resolve_metric(metric: Any, metric_params: Any = None) -> tuple[Callable[...
     if "qid" in inspect.signature(function).parameters:
         raise ValueError(f"{info_of(function).name} compares rows of one query, which are not independent draws.")
     check_options(function, metric_params or {}, "metric_params")
-    return function, {**params, **(metric_params or {})}
+    params = {**params, **(metric_params or {})}
+    lacking = [name for name in needed_options(function) if name not in params and name not in given_later]
+    if lacking:
+        raise ValueError(f"{info_of(function).name} needs the arguments {lacking}; give them in metric_params.")
+    return function, params
 
 
 def as_loss_bound(loss_bound: Any) -> tuple[float, float] | None:

@@ -24,6 +24,7 @@ __all__ = [
     "find_metric",
     "info_of",
     "metric_names",
+    "needed_options",
     "register",
 ]
 
@@ -287,6 +288,16 @@ def check_options(function: Callable[..., Any], options: Mapping[str, Any], give
             raise InvalidParameterError(f"{where}{name!r} is no argument to give to {metric} here: {reason}.")
         if name not in allowed and not takes_any:
             raise InvalidParameterError(f"{where}{metric} has no argument {name!r}; choose from {allowed}.")
+
+
+def needed_options(function: Callable[..., Any]) -> list[str]:
+    """Names of the arguments of a metric that have no default and that are the user's to give."""
+    known = list(inspect.signature(function).parameters.values())[2:]
+    return [
+        p.name
+        for p in known
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name not in _NO_OPTIONS
+    ]
 
 
 def find_metric(name: str) -> tuple[MetricInfo, dict[str, Any]]:

@@ -401,6 +401,8 @@ def test_functions_of_the_user(logistic, parts):
         ({"metric_params": {"sample_weight": [1.0] * 600}}, "'sample_weight' is no argument to give"),
         ({"metric_params": {"return_groups": True}}, "'return_groups' is no argument to give"),
         ({"metric": "loss_parity_gap", "loss_bound": 0.01}, "losses of these rows lie between"),
+        ({"metric": "conditional_parity"}, r"conditional_parity_gap needs the arguments \['strata'\]; give them in"),
+        ({"metric": "minority_share"}, r"minority_share needs the arguments \['minority'\]"),
         ({"method": "bootstrap", "n_resamples": 100}, "n_resamples=100 are too few for a quantile of 0.05; use 200"),
     ],
 )

@@ -420,6 +420,7 @@ def test_accuracy_is_certified_without_groups(data):
         ({"kappas": []}, "kappas must be one or more numbers of at least 0"),
         ({"kappas": [None]}, r"kappas must be one or more numbers of at least 0; got \[None\]"),
         ({"metric_params": {"sample_weight": [1.0]}}, "'sample_weight' is no argument to give"),
+        ({"metric": "minority_share"}, r"minority_share needs the arguments \['minority'\]"),
         ({"method": "dkw"}, "has no bound for independence_gap"),
     ],
 )
