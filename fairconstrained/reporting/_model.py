@@ -136,13 +136,14 @@ def answers_of(
             decided.encode(y), None, decided.values, 0.0, *_labels(decided, pos_label), None, _several(decided)
         )
     scored = get_response(model, X, response, **asked)
+    labels = scored.encode(y)
     if threshold is None:
-        threshold = 0.5 if response == "predict_proba" else _own_threshold(model)
+        threshold = 0.5 if response == "predict_proba" else _own_threshold(model, labels)
     # a classifier says by the method what its scores are, a regressor does not
     known = None if scored.classes is None else response == "predict_proba"
     decisions = None if decided is None else decided.values
-    labels = _labels(scored, pos_label)
-    return Answers(scored.encode(y), scored.values, decisions, threshold, *labels, known, _several(scored))
+    positive, names = _labels(scored, pos_label)
+    return Answers(labels, scored.values, decisions, threshold, positive, names, known, _several(scored))
 
 
 def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list[Bound]:
@@ -193,8 +194,10 @@ def _core(model: Any, X: Any) -> tuple[Any, Any]:
     return next(parts, (model, X))
 
 
-def _own_threshold(model: Any) -> float:
-    """Score above which a model of this package decides positively; 0 for others."""
+def _own_threshold(model: Any, labels: np.ndarray) -> float:
+    """Score above which a model decides positively: for a regressor the middle of the labels, else its own."""
+    if is_regressor(model) and labels.dtype.kind in "biuf":
+        return (float(labels.min()) + float(labels.max())) / 2
     core, _ = _core(model, None)
     return float(core._decision_threshold()) if hasattr(core, "_decision_threshold") else 0.0
 

@@ -156,9 +156,9 @@ class FairnessReport:
             those of ``decision_function`` as log-odds; ask for "predict_proba" where they are not. With "predict" there
             are no scores.
         threshold : float, default=None
-            Threshold of the scores, for the gaps at one threshold. None takes the model's own if it is of this package,
-            0 for the ``decision_function`` of others and 0.5 for probabilities. Decisions are always those of
-            ``predict``.
+            Threshold of the scores, for the gaps at one threshold. None takes the model's own if it is a classifier of
+            this package, for other classifiers 0 for the ``decision_function`` and 0.5 for probabilities, and for
+            regressors the middle of the two labels. Decisions of classifiers are always those of ``predict``.
         pos_label : object, default=None
             The positive label, against all others; by default the last of two classes. None with more than two reports
             on all of them, and decisions are then those of the largest score or of ``predict``, whatever ``threshold``.

@@ -20,6 +20,7 @@ from fairconstrained import (
     ConvergenceWarning,
     FairnessReport,
     GroupLossClassifier,
+    GroupLossRegressor,
     MinorityRateClassifier,
     PartialParityClassifier,
     PartialParityClassifierCV,
@@ -128,6 +129,16 @@ def test_regressors_of_two_labels(data):
     report = FairnessReport.from_estimator(model, X, np.where(y == "good", 1, -1), sensitive_features=groups,
                                            n_resamples=0)  # fmt: skip
     np.testing.assert_array_equal(report.y_pred, model.predict(X) > 0)
+
+
+def test_the_threshold_of_a_regressor_is_the_middle_of_the_labels(data):
+    X, y, groups = data
+    labels = (y == "good").astype(int)
+    for model in (GroupLossRegressor(kappa=None), LinearRegression()):
+        report = report_on(model.fit(X, labels), (X, labels, groups))
+        assert report.rows.threshold == 0.5
+        np.testing.assert_array_equal(report.y_pred, model.predict(X) > 0.5)
+    assert report_on(model, (X, labels, groups), threshold=0.3).rows.threshold == 0.3
 
 
 def test_several_classes(data):
