@@ -127,8 +127,9 @@ def _columns(frame: pd.DataFrame, wanted: list[str], path: Path) -> pd.DataFrame
         empty = np.flatnonzero(found[name].isna())
         if empty.size:
             raise ValueError(
-                f"column {name!r} has no value in {empty.size} of {len(found)} rows, {_lines(empty)}. Leave these rows "
-                "out of the file; in a column of groups, a word such as “unknown” makes them a group."
+                f"column {name!r} has no value, or a word for none such as NA, in {empty.size} of {len(found)} rows, "
+                f"{_lines(empty)}. Leave these rows out of the file; in a column of groups, a word such as “unknown” "
+                "makes them a group."
             )
     return found
 

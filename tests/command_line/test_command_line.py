@@ -200,10 +200,10 @@ def _fail(arguments, capsys):
     [
         ("", "is empty"),
         ("hired,score,sex\n", "has columns, but no rows"),
-        ("hired,score,sex\nyes,0.2,f\nno,0.7,\n", r"column 'sex' has no value in 1 of 2 rows, line 3 \(the names"),
+        ("hired,score,sex\nyes,0.2,f\nno,0.7,\n", r"'sex' has no value, .* NA, in 1 of 2 rows, line 3 \(the names"),
         (
             "hired,score,sex\n,0.2,f\nno,,m\nyes,.3,f\n,.4,m\n",
-            r"column 'hired' has no value in 2 of 4 rows, lines 2, 5",
+            r"column 'hired' has no value, or a word for none such as NA, in 2 of 4 rows, lines 2, 5",
         ),
         ("hired,score,sex\nyes,0,f\nno,1,m\n", "nothing but 0 and 1, so these are decisions: name it with --decision"),
         ("hired,score,sex\nyes,0.2,f\nyes,0.4,m\n", r"one label only: \['yes'\]. Both labels are needed"),
