@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,7 +109,7 @@ def get_response(
     Raises
     ------
     TypeError
-        If a classifier offers no method that gives the response.
+        If a classifier offers no method that gives the response, or this needs the groups without requesting them.
     ValueError
         If ``pos_label`` is not a class of the estimator.
     """
@@ -117,6 +118,12 @@ def get_response(
     metadata = {}
     if sensitive_features is not None and _requests_groups(estimator, method):
         metadata["sensitive_features"] = sensitive_features
+    elif _needs_groups(estimator, method):
+        raise TypeError(
+            f"{type(estimator).__name__}.{method} needs sensitive_features, and gets them only where it requests them: "
+            "call sklearn.set_config(enable_metadata_routing=True), and then "
+            f"set_{method}_request(sensitive_features=True) of the model."
+        )
     # a pipeline refuses what its last step asks for unless routing is on
     routed = get_config()["enable_metadata_routing"] or bool(metadata)
     with config_context(enable_metadata_routing=routed):
@@ -189,6 +196,12 @@ def _requests_groups(estimator: Any, method: str) -> bool:
         # scikit-learn's word for a meta-estimator that cannot route: nothing below it can be reached
         return False
     return bool(routing.consumes(method, ["sensitive_features"]))
+
+
+def _needs_groups(estimator: Any, method: str) -> bool:
+    """Whether a method cannot be called without the groups, as that of Fairlearn's ThresholdOptimizer."""
+    groups = inspect.signature(getattr(estimator, method)).parameters.get("sensitive_features")
+    return groups is not None and groups.default is groups.empty
 
 
 def _classes(estimator: Any) -> np.ndarray | None:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
@@ -347,8 +348,11 @@ def test_models_of_fairlearn(parts):
     model = postprocessing.ThresholdOptimizer(
         estimator=LogisticRegression(), constraints="demographic_parity", predict_method="predict_proba"
     ).fit(X, y, sensitive_features=groups)
-    with pytest.raises(TypeError, match="sensitive_features"):
+    with pytest.raises(TypeError, match=r"set_predict_request\(sensitive_features=True\)"):
         certificate(model, parts)
+    with config_context(enable_metadata_routing=True):
+        model.set_predict_request(sensitive_features=True)
+    assert certificate(model, parts).gap < 0.2
 
     class Wrapped(ClassifierMixin, BaseEstimator):
         """Predicts the same in every call, and with the groups through metadata routing."""
