@@ -256,7 +256,8 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
     if info_of(metric).compares_groups and len(groups.names) < 2:
         raise ValueError(f"all {sizes['X']} rows are of one group, {groups.names[0]!r}: there is no gap to certify.")
     known = np.asarray(getattr(model, "groups_", ())).tolist()
-    missing = [group for group in known if group not in groups.names]
+    left_out = list(getattr(model, "ignored_groups_", ()))
+    missing = [group for group in known if group not in groups.names and group not in left_out]
     if missing and set(groups.names) <= set(known):
         counts = dict(zip(groups.names, groups.sums(np.ones(sizes["X"])).astype(int).tolist(), strict=True))
         raise ValueError(
