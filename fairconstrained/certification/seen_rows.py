@@ -11,6 +11,7 @@ from scipy.special import gammaln, xlogy
 from scipy.stats import binom
 from sklearn.utils import check_array
 
+from fairconstrained.checks.inputs import telling_columns
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.estimators.row_sketch import RowSketch
 from fairconstrained.model_selection.pipelines import nested_models
@@ -115,7 +116,8 @@ def _overlaps(model: Any, X: Any) -> Iterator[tuple[Any, Overlap, str]]:
         sketch = getattr(part, "_rows_seen", None)
         if sketch is None:
             continue
-        rows = getattr(part, "_as_remembered", _numbers)(rows)  # what takes other rows says how it remembers them
+        with telling_columns(rows):
+            rows = getattr(part, "_as_remembered", _numbers)(rows)  # what takes other rows says how it remembers them
         n_testable, by_chance = sketch.n_testable(rows), sketch.share_repeated
         if not n_testable:
             continue

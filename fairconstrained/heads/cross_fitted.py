@@ -226,8 +226,6 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         UserWarning
             If the estimator does not take ``sample_weight``.
         """
-        if getattr(X, "ndim", 2) == 1:
-            raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(-1, 1) is one column.")
         X, sensitive_features, sample_weight = as_rows(X), in_memory(sensitive_features), in_memory(sample_weight)
         X, y = indexable(X, as_targets(y))
         if classifies(self._base):
@@ -291,6 +289,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if sp.issparse(X) or isinstance(X, Table):
             return X
         numbers = np.asarray(X)
+        if numbers.ndim == 1:
+            raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(-1, 1) is one column.")
         if numbers.dtype.kind in "biuf":
             return numbers.astype(float)
         return hash_pandas_object(pd.DataFrame(X).astype(str), index=False).to_numpy().astype(float)[:, None]

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import fairconstrained
-from fairconstrained import PartialParityClassifier, PartialParityClassifierCV, RateParityClassifier
+from fairconstrained import FairHeadClassifier, PartialParityClassifier, PartialParityClassifierCV, RateParityClassifier
 from fairconstrained.certification import Certificate, certify
 from fairconstrained.certification.seen_rows import Overlap, _noticeable, model_kappa, overlap_with_fit
 from fairconstrained.constraints import GroupRates, StatisticalParity
@@ -372,6 +372,30 @@ def test_models_of_fairlearn(parts):
     found = certificate(Wrapped(), parts)
     predicted = model.predict(X_new, sensitive_features=groups_new, random_state=0)
     assert found.gap == independence_gap(None, predicted, sensitive_features=groups_new)
+
+
+def test_rows_that_are_not_numbers_say_so_where_they_are_compared_with_those_of_the_fit(parts):
+    (X, y, _), (X_new, y_new, groups_new) = parts
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    new = pd.DataFrame(X_new, columns=table.columns)
+    model = RateParityClassifier(kappa=None).fit(table, y)
+    options = {"sensitive_features": groups_new, "metric": "independence_gap"}
+    with pytest.raises(ValueError, match="X has dates or durations in the column 'x1'"):
+        certify(model, new.assign(x1=pd.Timestamp("2020-01-31")), y_new, **options)
+    with pytest.raises(ValueError, match="X has text in the column 'x1'"):
+        certify(model, new.assign(x1="clerk"), y_new, **options)
+    head = FairHeadClassifier(LogisticRegression(), RateParityClassifier(kappa=None)).fit(X, y)
+    with pytest.raises(ValueError, match="X must have two dimensions"):
+        certify(head, X_new[:, 0], y_new, **options)
+
+
+def test_groups_that_the_fit_ignored_need_no_rows(parts):
+    (X, y, groups), (X_new, y_new, groups_new) = parts
+    groups = np.where(np.arange(y.size) < 2, "few", groups)
+    model = RateParityClassifier(kappa=0.3, small_groups="ignore").fit(X, y, sensitive_features=groups)
+    assert model.ignored_groups_ == ["few"]
+    options = {"sensitive_features": groups_new, "metric": "independence_gap"}
+    assert certify(model, X_new, y_new, **options).n_samples == y_new.size
 
 
 def test_functions_of_the_user(logistic, parts):
