@@ -113,7 +113,9 @@ def certify(
     y : array-like of shape (n_samples,)
         Labels or targets; it and the groups may be Dask collections too.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined. `rate_gap`, `loss_parity_gap` and `group_rates` also take a
+        Group of every row; several columns are combined. They count as they are here, also those that ``small_groups``
+        has merged in the fit or left out of it: give these one name, or leave out their rows, to certify what the fit
+        compares. `rate_gap`, `loss_parity_gap` and `group_rates` also take a
         table of booleans that says which groups a row belongs to. May be None for `inaccuracy` and `subset_auc_gap`.
     metric : str or callable
         A name or symbol of a metric, see `fairconstrained.metrics.metric_names` ("demographic_parity"), the function
