@@ -333,8 +333,12 @@ class Planner:
         return pd.DataFrame([rows[place] for place in sorted(rows)])
 
     def resolvable(self, kappas: Sequence[float]) -> list[float]:
-        """Return the bounds that the rows of every fold can tell from zero, and the loosest one in any case."""
-        least = max(self._in_folds(lambda train, test: self.ladder.granularity(train, kappas[0])))
+        """Return the bounds that the rows of every fold can tell from zero, and the loosest one in any case.
+
+        One fold is asked, as this takes a fit; in the others, a group may have a row less.
+        """
+        (step,) = self._in_folds(lambda train, test: self.ladder.granularity(train, kappas[0]), most=1)
+        least = step / (1 - step) if step < 1 else np.inf
         return [*kappas[:1], *(kappa for kappa in kappas[1:] if kappa >= least)]
 
     def _planned(self, kappas: Sequence[float]) -> list[dict[str, float]]:
@@ -355,13 +359,13 @@ class Planner:
         planned = bound + norm.ppf(self.power) * deviation * np.sqrt(1 / scale + 2)
         return {"kappa": kappa, "gap": evidence.gap, "std": deviation, "bound": bound, "planned": planned}
 
-    def _in_folds(self, of_fold: Callable[[Part, Part], _T]) -> list[_T]:
-        """Return what a function says of the rows to fit on and the held-out rows of every fold; errors name the fold.
+    def _in_folds(self, of_fold: Callable[[Part, Part], _T], most: int | None = None) -> list[_T]:
+        """Return what a function says of the rows to fit on and the held-out rows of the folds; errors name the fold.
 
         Warnings are left out: what the fits are worth is measured here, and the model that is tested has its own.
         """
         found = []
-        for number, split in enumerate(self._splits, start=1):
+        for number, split in enumerate(self._splits[:most], start=1):
             fold = f"fold {number} of {len(self._splits)} of the rows to fit on, by which the inner bound is chosen"
             with warnings.catch_warnings(), _explained(f"this is {fold}; a single one of kappas is used without folds"):
                 for category in (ConvergenceWarning, FairnessWarning):
