@@ -186,6 +186,37 @@ def test_a_limit_of_time_is_counted_from_the_beginning_of_every_fit():
     assert fit(loose(callback)).n_iter_ == 6
 
 
+class Stop(TrainingCallback):
+    """Ends training at its record of a number, and counts what it is told."""
+
+    def __init__(self, after, error=StopTraining):
+        self.after, self.error, self.n_begun, self.n_records = after, error, 0, 0
+
+    def begin(self):
+        self.n_begun += 1
+
+    def __call__(self, record):
+        self.n_records += 1
+        if self.n_records == self.after:
+            raise self.error
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of what came of the stop
+@pytest.mark.parametrize("error", [StopTraining, KeyboardInterrupt])
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_fit_that_was_stopped_beyond_its_stricter_bounds_does_not_begin_again(after, error):
+    stop, options = Stop(after, error), {"solver_options": {"keep_on_interrupt": True}, "new_row_folds": 2}
+    model = fit(classifier(stop, solver="augmented_lagrangian", hidden_layer_sizes=(), **options))
+    assert (stop.n_begun, stop.n_records) == (1, after)
+    assert len(model.history_) == after
+    assert model.status_ == "max_iter"
+    assert model.constraint_values_["loss_parity"] <= KAPPA + 1e-6
+    # the whole fit makes up for the optimism besides, at the price of a larger objective
+    whole = fit(classifier(solver="augmented_lagrangian", hidden_layer_sizes=(), new_row_folds=2))
+    assert model.objective_ < whole.objective_
+    assert whole.constraint_values_["loss_parity"] < KAPPA
+
+
 def test_solvers_that_take_all_rows_end_too():
     model = fit(classifier(TimeLimit(0.0), solver="switching_subgradient", kappa=1.0, hidden_layer_sizes=(2,)))
     assert len(model.history_) == 1

@@ -265,6 +265,17 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             return self._from_other_decisions(solver, problem, found, rng) if found is completed else found
         return completed
 
+    @override
+    def _solved_after(
+        self, solver: Solver, problem: Problem, missed: SolverResult, rng: np.random.Generator
+    ) -> SolverResult:
+        """Implement `TellsNewRows._solved_after`; a fit that was stopped does not begin again, and is completed."""
+        if not missed.stopped_by:
+            return self._solve_all(solver, problem, missed.start, rng).after(missed)
+        if problem.holds(problem.scores(missed.model_state)):
+            missed = replace(missed, status=Status.MAX_ITER)
+        return self._completed(solver, problem, missed, rng)
+
     def _under_stricter_bounds(
         self, solver: Solver, problem: Problem, missed: SolverResult, rng: np.random.Generator
     ) -> SolverResult:

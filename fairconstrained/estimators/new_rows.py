@@ -100,6 +100,12 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     ) -> SolverResult:
         """Fit to all rows."""
 
+    @abstractmethod
+    def _solved_after(
+        self, solver: Solver, problem: Problem, missed: SolverResult, rng: np.random.Generator
+    ) -> SolverResult:
+        """Fit to all rows after a fit that has missed stricter bounds."""
+
     def _makes_up_for_optimism(self, solver: Solver) -> bool:
         """Whether the fit is to keep differences within ``kappa`` on rows not seen as well, as fits to folds tell."""
         return False
@@ -130,7 +136,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         stricter = estimated.made_up_for(problem)
         result = self._solve_all(solver, stricter, start, rng)
         if result.status.is_infeasible and estimated.optimism:
-            result = self._solve_all(solver, problem, result.start, rng).after(result)
+            result = self._solved_after(solver, problem, result, rng)
         return result, estimated
 
     def _solved_then_estimated(
@@ -207,7 +213,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         self, solver: Solver, problem: Problem, result: SolverResult, stricter: Problem, rng: np.random.Generator
     ) -> SolverResult:
         """The result, or that of the stricter problem, which makes up for an optimism, if it is another one."""
-        if stricter is problem or result.status.is_infeasible:
+        if stricter is problem or result.status.is_infeasible or result.stopped_by:
             return result
         if stricter.holds(problem.scores(result.model_state)):
             return result

@@ -26,6 +26,7 @@ __all__ = [
     "Solver",
     "SolverResult",
     "Status",
+    "StoppedBy",
     "make_solver",
     "named_multipliers",
     "record_after",
@@ -71,6 +72,22 @@ _NOTHING_LEFT = (
 )
 
 
+class StoppedBy(StrEnum):
+    """Reason for which a run ended before its own rule, or its number of iterations, said so."""
+
+    NOTHING = ""
+    CALLBACK = "a callback"
+    MAX_TIME = "max_time"
+    INTERRUPTION = "an interruption"
+
+    @property
+    def remedy(self) -> str:
+        """How the run would have gone on, in words; empty where nothing stopped it."""
+        if self is StoppedBy.NOTHING:
+            return ""
+        return "raise max_time" if self is StoppedBy.MAX_TIME else "let it train for longer"
+
+
 @dataclass(frozen=True)
 class SolverResult:
     """Result of a solver.
@@ -111,6 +128,8 @@ class SolverResult:
         Objective less a lower bound on its least value under the bounds, at least 0; None where there is no such bound.
     reach : float
         Range of the scores that had to give way to others within the bounds; NaN where none had to.
+    stopped_by : StoppedBy
+        Reason for which the run ended before it was over.
     """
 
     model_state: Any
@@ -129,6 +148,7 @@ class SolverResult:
     is_stationary: bool = False
     duality_gap: float | None = None
     reach: float = np.nan
+    stopped_by: StoppedBy = StoppedBy.NOTHING
 
     def message_at(self, scores: np.ndarray) -> str:
         """Return the message with what is to be said of the scores at which a fit ends, which may be others."""

@@ -168,6 +168,7 @@ class AdamLagrangian(StochasticSolver):
             history=(*trained.history, *polished.history),
             start=replace(trained.start, model_state=params),
             message=trained.message,
+            stopped_by=trained.stopped_by,
         )
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._augmented.cold_start import searches_first
 from fairconstrained.solvers._augmented.outer_iterations import OuterIterations
@@ -158,12 +156,12 @@ class AugmentedLagrangian(IterativeSolver):
         self, problem: Problem, start: Start, rng: np.random.Generator, callback: Callback | None
     ) -> SolverResult:
         """Take Newton steps from the solution for another ``kappa``, and iterations where these do not settle."""
-        begin, watch = time.perf_counter(), _Watch(callback)
+        begin = time.perf_counter()
         steps = SequentialQuadratic(
             tol=self.tol, verbose=self.verbose, max_time=self.max_time, keep_on_interrupt=self.keep_on_interrupt
         )
-        found = Loop(steps, problem, start, rng, watch.callback).run()
-        if found.is_stationary or watch.has_ended or found.message:
+        found = Loop(steps, problem, start, rng, callback).run()
+        if found.is_stationary or found.stopped_by or found.message:
             return found
         method = OuterIterations(self, problem, start, start.model_state, rng)
         method.n_rows = found.n_evaluations * problem.data.n_samples
@@ -178,38 +176,15 @@ class AugmentedLagrangian(IterativeSolver):
         self, problem: Problem, rng: np.random.Generator, callback: Callback | None
     ) -> SolverResult:
         """Go on from the solution on a quarter of the rows, with its multipliers."""
-        data, begin, watch = problem.data, time.perf_counter(), _Watch(callback)
+        data, begin = problem.data, time.perf_counter()
         fewer = problem.on(data.thinned(rng, max(self.coarse_rows, data.n_samples // 4)))
-        coarse = self.solve(fewer, None, rng, watch.callback)
+        coarse = self.solve(fewer, None, rng, callback)
         n_rows = coarse.n_evaluations * fewer.data.n_samples
         del fewer  # a copy of a quarter of the rows
         assert coarse.start is not None  # every run of this solver can be gone on from
         method = OuterIterations(self, problem, coarse.start, coarse.start.model_state, rng, is_followed=False)
         method.n_rows = n_rows
-        rest = self._within_time(begin)
-        if watch.has_ended:  # a callback that has ended the training on fewer rows is not asked again
-            rest, callback = replace(self, max_time=0.0), None
-        return Loop(rest, problem, coarse.start, rng, callback, method).run()
-
-
-class _Watch:
-    """Remembers whether a callback has ended the training.
-
-    Attributes
-    ----------
-    callback : callable or None
-        Passes records on; None where nobody asks for them, so that no run keeps copies of its state.
-    has_ended : bool
-    """
-
-    def __init__(self, callback: Callback | None) -> None:
-        self._told, self.has_ended = callback, False
-        self.callback: Callback | None = None if callback is None else self._pass_on
-
-    def _pass_on(self, record: Mapping[str, Any]) -> None:
-        assert self._told is not None  # otherwise nothing calls this
-        try:
-            self._told(record)
-        except StopTraining:
-            self.has_ended = True
-            raise
+        if coarse.stopped_by:  # a callback that has ended the training on fewer rows is not asked again
+            measured = Loop(replace(self, max_time=0.0), problem, coarse.start, rng, None, method).run()
+            return replace(measured, stopped_by=coarse.stopped_by, message=coarse.message)
+        return Loop(self._within_time(begin), problem, coarse.start, rng, callback, method).run()

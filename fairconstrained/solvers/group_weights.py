@@ -12,7 +12,7 @@ from typing_extensions import override
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.objectives import BoundLargestMean
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, StoppedBy, named_multipliers
 from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers.gradient_descent import Adam
 from fairconstrained.views import Exact, FullBatch, Stochastic
@@ -89,6 +89,7 @@ class GroupWeights(Solver):
         size = min(self.batch_size, enough)
         weights = np.full(len(names), 1 / len(names))
         best, least, best_weights, n_evaluations = params, np.inf, weights, 0
+        stopped_by = StoppedBy.NOTHING
         for round_ in range(1, self.max_iter + 1):
             part = Problem(
                 objective.weighted(weights), (), free.data, free.threshold, model=free.model, domain=free.domain
@@ -105,6 +106,7 @@ class GroupWeights(Solver):
             try:
                 recorder.add(params, **record, objective=point.objective, weights=weights)
             except StopTraining as stopped:
+                stopped_by = StoppedBy.CALLBACK
                 best = best if stopped.params is None else stopped.params
                 break
             spread = max(float(np.ptp(means)), np.finfo(float).tiny)
@@ -122,4 +124,5 @@ class GroupWeights(Solver):
             surrogate_violation=0.0,
             multipliers=named_multipliers(names, best_weights),
             history=tuple(recorder.records),
+            stopped_by=stopped_by,
         )

@@ -12,7 +12,7 @@ from typing_extensions import override
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.objectives import BoundLargestMean
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, StoppedBy, named_multipliers
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._primal_dual import Iterate, followed, interior
 from fairconstrained.solvers._row_program import Minimum, RowProgram, Values, minimised, obstacle_to_rows
@@ -142,7 +142,7 @@ class _Run:
     lacking: float = 0.0
     n_iter: int = 0
     n_evaluations: int = 0
-    is_stopped: bool = False
+    stopped_by: StoppedBy = StoppedBy.NOTHING
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
@@ -157,9 +157,9 @@ class _Run:
             duals = self.values.duals if width < _WIDTHS[0] else None
             self.values = self.program.at(self.values.params, duals)
             self._solve_rounded()
-            if self.is_stopped or not self.exact.has_corners or self._is_near():
+            if self.stopped_by or not self.exact.has_corners or self._is_near():
                 break
-        if self.program.has_level and not self.is_stopped:
+        if self.program.has_level and not self.stopped_by:
             self._lower_the_mean()
 
     def _solve_rounded(self) -> None:
@@ -167,7 +167,7 @@ class _Run:
         program, has_multipliers = self.program, self.multipliers.any()
         if not (program.has_level or has_multipliers or self.lacking):
             self._minimise()
-            if self.is_stopped or self.values.means.max(initial=-np.inf) <= 0:
+            if self.stopped_by or self.values.means.max(initial=-np.inf) <= 0:
                 return
         if program.has_level or has_multipliers or self._finds_interior():
             self._conclude(self._follow(program, self.values, self.multipliers if has_multipliers else None))
@@ -222,9 +222,9 @@ class _Run:
             at = self._follow(self.program.levelled(alpha), self.values, wanted=wanted)
             if alpha is None or at.worst < 0:
                 self.values = self.program.at(at.values.params, at.values.duals)
-            if at.worst < 0 or self.is_stopped:
+            if at.worst < 0 or self.stopped_by:
                 self.lacking = 0.0
-                return not self.is_stopped
+                return not self.stopped_by
         self.lacking, self.lower = at.worst, None
         return False
 
@@ -237,7 +237,7 @@ class _Run:
             interior(program, values, multipliers),
             _PATH * self.solver.tol,
             self.solver.max_iter,
-            lambda now: self.is_stopped or now.worst < wanted,
+            lambda now: bool(self.stopped_by) or now.worst < wanted,
             self._record,
         )
         self.n_evaluations += n_evaluations
@@ -265,7 +265,7 @@ class _Run:
                 complementarity=at.complementarity,
             )
         except StopTraining as stopped:
-            self.is_stopped = True
+            self.stopped_by = StoppedBy.CALLBACK
             if stopped.params is not None:
                 self.values = self.program.at(stopped.params)
 
@@ -290,6 +290,7 @@ class _Run:
             history=tuple(self.recorder.records),
             message=self._complaint(),
             duality_gap=gap,
+            stopped_by=self.stopped_by,
         )
 
     @property

@@ -19,6 +19,7 @@ from fairconstrained.solvers._base import (
     Solver,
     SolverResult,
     Status,
+    StoppedBy,
     surrogate_result,
 )
 from fairconstrained.solvers._options import NonNegative
@@ -181,6 +182,7 @@ class Loop:
         self._every = solver.record_every(problem)
         self._is_watched = callback is not None
         self._is_late, self._message, self._step, self._epoch = False, "", 0, 0
+        self._stopped_by = StoppedBy.NOTHING
         self._has_diverged = False
         self._chosen: np.ndarray | None = None
         known = copy.deepcopy(solver.known_state(problem, start))
@@ -216,8 +218,10 @@ class Loop:
                 while self._goes_on:
                     self._iterate()
             if self._is_late and not self._state.method.finished:
+                self._stopped_by = StoppedBy.MAX_TIME
                 keep_minima()
         except StopTraining as stop:
+            self._stopped_by = StoppedBy.CALLBACK
             if stop.params is None:
                 keep_minima()
             else:
@@ -225,6 +229,7 @@ class Loop:
         except KeyboardInterrupt:
             if not self._solver.keep_on_interrupt:
                 raise
+            self._stopped_by = StoppedBy.INTERRUPTION
             keep_minima()
             self._give_up("was interrupted, and the best model so far is kept.")
         return self._result()
@@ -353,6 +358,7 @@ class Loop:
             multipliers=method.named_multipliers(problem.component_names),
             start=Start(result.model_state, solver_state=kept) if solver.continues else None,
             message=self._message,
+            stopped_by=self._stopped_by,
         )
         return result if self._has_diverged else method.conclude(result, problem)
 

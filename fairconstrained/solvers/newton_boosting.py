@@ -18,7 +18,7 @@ from fairconstrained.exceptions import StopTraining
 from fairconstrained.models.boosted_trees import BoostedTrees, Ensemble, Growth
 from fairconstrained.objectives import BoundLargestMean, BoundObjective
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, StoppedBy, named_multipliers
 from fairconstrained.solvers._decision_costs import costs_of, follow_costs
 from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers._pressure import Pressure, Pull
@@ -131,7 +131,7 @@ class NewtonBoosting(Solver, is_registered=False):
             result = run.complete()
         except StopTraining:
             run.measured_at = run.n_grown
-            return run.result()
+            return replace(run.result(), stopped_by=StoppedBy.CALLBACK)
         # trees without a pull give up bounds on decisions, which those with one may all but keep
         may_be_nearer = all(c.decision_threshold is None for c in problem.constraints)
         for objective in _objectives_alone(problem) if result.status.is_infeasible else ():

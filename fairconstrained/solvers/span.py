@@ -17,7 +17,7 @@ from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._augmented.warm_start import start_of_parts
-from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status
+from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status, StoppedBy
 from fairconstrained.solvers._directions import (
     MOST_FEATURES,
     Curvature,
@@ -149,11 +149,11 @@ class Span(Solver):
             previous, best = best, solved(basis.on(problem), basis.reduced(start), basis)
             if previous is not None and best.status.is_infeasible and not previous.status.is_infeasible:
                 best = previous
-            if watch.is_stopped or not self._goes_on(previous, best):
+            if watch.stopped_by or not self._goes_on(previous, best):
                 break
             start = best.start
         assert best is not None  # there is at least one round
-        if best.status.is_infeasible and not watch.is_stopped and known is None:
+        if best.status.is_infeasible and not watch.stopped_by and known is None:
             # all coefficients may keep what few directions do not; on a path, a fit without a start comes before
             whole = solved(problem, None, _Basis.whole(problem))
             best = best if whole.status.is_infeasible else whole
@@ -197,6 +197,7 @@ class Span(Solver):
             objective=objective,
             constraint_values=measured.values,
             history=tuple(watch.history),
+            stopped_by=watch.stopped_by,
             start=replace(start, model_state=state, solver_state=_Known(free, start.solver_state)),
         )
 
@@ -350,8 +351,8 @@ class _Watch:
     history : list of dict
     n_iter, n_evaluations : int
         Iterations of the runs that have ended, and evaluations before and in these, in units of the model.
-    is_stopped : bool
-        Whether the callback has ended the training.
+    stopped_by : StoppedBy
+        Reason for which the last run ended before it was over.
     chosen : ndarray of shape (n_params,), or None
         Parameters that the callback has chosen, if any.
     """
@@ -359,7 +360,7 @@ class _Watch:
     def __init__(self, callback: Callback | None, problem: Problem, begin: float, n_evaluations: int) -> None:
         self._callback, self._problem, self._begin = callback, problem, begin
         self.history: list[dict[str, Any]] = []
-        self.n_iter, self.n_evaluations, self.is_stopped = 0, n_evaluations, False
+        self.n_iter, self.n_evaluations, self.stopped_by = 0, n_evaluations, StoppedBy.NOTHING
         self.chosen: np.ndarray | None = None
 
     def enter(self, basis: _Basis, n_others: int) -> None:
@@ -382,13 +383,14 @@ class _Watch:
         try:
             self._callback(told)
         except StopTraining as stop:
-            self.is_stopped, self.chosen = True, stop.params
+            self.chosen = stop.params
             raise StopTraining from stop
 
     def leave(self, found: SolverResult) -> SolverResult:
         """Take note of the records of the run, which has ended; returns its result as one of the model."""
         self.history += [self._told(record) for record in found.history]
         self.n_iter += found.n_iter
+        self.stopped_by = found.stopped_by
         self.n_evaluations += self._evaluations(found.n_evaluations)
         return self._basis.lifted(found, self._problem.data)
 
