@@ -217,6 +217,23 @@ def test_a_fit_that_was_stopped_beyond_its_stricter_bounds_does_not_begin_again(
     assert whole.constraint_values_["loss_parity"] < KAPPA
 
 
+@pytest.mark.parametrize(
+    ("callbacks", "max_time", "advice"),
+    [
+        ([Stop(7)], None, "was stopped by a callback before its objective settled. Let it train for longer."),
+        ([], 1e-9, "or raise max_time."),
+    ],
+    ids=["callback", "time"],
+)
+def test_the_advice_after_a_stop_is_about_what_stopped_the_fit(callbacks, max_time, advice):
+    model = classifier(*callbacks, solver="augmented_lagrangian", hidden_layer_sizes=(), max_time=max_time)
+    with pytest.warns(ConvergenceWarning) as caught:
+        fit(model)
+    (warning,) = caught
+    assert str(warning.message).endswith(advice)
+    assert "max_epochs" not in str(warning.message)
+
+
 def test_solvers_that_take_all_rows_end_too():
     model = fit(classifier(TimeLimit(0.0), solver="switching_subgradient", kappa=1.0, hidden_layer_sizes=(2,)))
     assert len(model.history_) == 1

@@ -40,6 +40,7 @@ from fairconstrained.solvers import (
     Span,
     SpanSearch,
     Status,
+    StoppedBy,
     beats_constants,
     best_rescaled,
     best_shifted,
@@ -248,14 +249,15 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             self.hints_ = hints(self, problem, scores, np.random.default_rng(seed))
         for line in self._summary(problem, scores, time.perf_counter() - begin) if self.verbose else ():
             tqdm.write(line)
-        self._warn(problem, scores, solver.name, excess, result.message_at(scores))
+        self._warn(problem, scores, result, excess)
 
     @override
     def _solve_all(
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
         result = self._solve(solver, problem, start, rng)
-        if start is not None and solver.keeps_metric and result.status.is_infeasible:
+        may_repeat = solver.keeps_metric and not result.stopped_by
+        if start is not None and may_repeat and result.status.is_infeasible:
             result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
         completed = self._completed(solver, problem, result, rng)
         is_limited = bool(result.message or getattr(self, "callbacks", None) or getattr(solver, "max_time", None))
@@ -367,7 +369,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             message = _RESCUED if np.ptp(problem.scores(state)) else _CONSTANT
             before = problem.measured(problem.scores(result.model_state)).values
             message += "".join(_UNDEFINED.format(c) for c in problem.constraints if np.isnan(before[c.name]))
-            return replace(result, model_state=state, message=f"{message} {self._remedy}", multipliers=None)
+            remedy = self._remedy(result.stopped_by)
+            return replace(result, model_state=state, message=f"{message} {remedy}", multipliers=None)
         return replace(result, model_state=state)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
@@ -425,12 +428,15 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """The problem of a model that a costly bound is compared with: the same without bounds."""
         return problem.without_constraints()
 
-    @property
-    def _remedy(self) -> str:
+    def _longer(self, stopped_by: StoppedBy) -> str:
+        """Advice for a fit that was over too soon, in words."""
+        return stopped_by.remedy or f"raise {self._limit}"
+
+    def _remedy(self, stopped_by: StoppedBy) -> str:
         """Advice for a bound that was not kept."""
         own = self.get_params(deep=False)
         freedom = self._group_argument if self._on_scores or "group_interactions" in own else "hidden_layer_sizes"
-        return f"Loosen kappa, give the model more freedom ({freedom}), or raise {self._limit}."
+        return f"Loosen kappa, give the model more freedom ({freedom}), or {self._longer(stopped_by)}."
 
     @property
     def _less_freedom(self) -> str:

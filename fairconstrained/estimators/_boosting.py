@@ -35,7 +35,7 @@ from fairconstrained.estimators.parameters import (
 from fairconstrained.models.boosted_trees import BoostedTrees, lightgbm, lightgbm_names
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import Callback, NewtonBoosting, Solver, SolverResult, beats_constants
+from fairconstrained.solvers import Callback, NewtonBoosting, Solver, SolverResult, StoppedBy, beats_constants
 from fairconstrained.tables import Table
 
 __all__ = ["BaseFairBoosting"]
@@ -168,11 +168,11 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     solver_options: ClassVar[None] = None
     group_interactions: ClassVar[bool] = False
     fit_intercept: ClassVar[bool] = True
+    _limit: ClassVar[str] = "n_estimators"
 
-    @property
     @override
-    def _remedy(self) -> str:
-        return "Loosen kappa, raise n_estimators, or give the trees more leaves (num_leaves)."
+    def _remedy(self, stopped_by: StoppedBy) -> str:
+        return f"Loosen kappa, {self._longer(stopped_by)}, or give the trees more leaves (num_leaves)."
 
     @property
     @override

@@ -11,7 +11,7 @@ from fairconstrained.checks.messages import TWO_LARGE_GROUPS, compares_nothing, 
 from fairconstrained.estimators._accuracy import costly_bound
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import Status
+from fairconstrained.solvers import SolverResult, Status, StoppedBy
 
 __all__ = ["notices"]
 
@@ -20,7 +20,7 @@ Notice = tuple[str, type[Warning]]
 
 
 def notices(
-    estimator: Any, problem: Problem, scores: np.ndarray, solver: str, excess: dict[str, float], message: str
+    estimator: Any, problem: Problem, scores: np.ndarray, result: SolverResult, excess: dict[str, float]
 ) -> Iterator[Notice]:
     """Everything that a user should know about a fitted model.
 
@@ -31,15 +31,14 @@ def notices(
     problem : Problem
     scores : ndarray of shape (n_samples,)
         Scores of the fitted model, in the order of the data.
-    solver : str
-        Name of the solver.
+    result : SolverResult
+        Result of the solver.
     excess : dict
         Excess of every constraint's bounded quantity over ``kappa``.
-    message : str
-        Message of the solver; empty if there is none.
     """
+    message = result.message_at(scores)
     if message:
-        yield f"solver {solver!r}: {message}", ConvergenceWarning
+        yield f"solver {estimator.solver_!r}: {message}", ConvergenceWarning
     columns = problem.model.unscaled_columns(problem.data)
     if columns.size:
         yield _unscaled(estimator, columns), ConvergenceWarning
@@ -48,9 +47,9 @@ def notices(
     else:
         yield from ((compares_nothing(*idle), FairnessWarning) for idle in estimator._idle)
     if Status(estimator.status_).is_infeasible and estimator.promise == "training":
-        yield from _bounds_not_kept(estimator, problem, solver, excess)
+        yield from _bounds_not_kept(estimator, problem, result.stopped_by, excess)
     elif estimator.status_ == Status.MAX_ITER.value and not message:
-        yield _not_settled(estimator, solver), ConvergenceWarning
+        yield _not_settled(estimator, result.stopped_by), ConvergenceWarning
     yield from _decisions_apart(estimator, problem, scores)
     if estimator.promise == "new_rows" or problem.holds(scores):
         yield from _exceeding_on_new_rows(estimator, problem)
@@ -71,11 +70,12 @@ def _unscaled(estimator: Any, columns: np.ndarray) -> str:
     )
 
 
-def _not_settled(estimator: Any, solver: str) -> str:
+def _not_settled(estimator: Any, stopped_by: StoppedBy) -> str:
     """Return the warning for an objective that would still fall."""
-    limit = estimator._limit
-    advice = f"Raise {limit} or tol" if "tol" in estimator.get_params(deep=False) else f"Raise {limit}"
-    return f"Solver {solver!r} kept the bound but stopped at {limit} before its objective settled. {advice}."
+    end = f"was stopped by {stopped_by}" if stopped_by else f"stopped at {estimator._limit}"
+    longer = estimator._longer(stopped_by)
+    advice = longer[0].upper() + longer[1:] + (" or tol" if "tol" in estimator.get_params(deep=False) else "")
+    return f"Solver {estimator.solver_!r} kept the bound but {end} before its objective settled. {advice}."
 
 
 def _nothing_bounded(estimator: Any) -> str:
@@ -105,11 +105,14 @@ def _nothing_bounded(estimator: Any) -> str:
     )
 
 
-def _bounds_not_kept(estimator: Any, problem: Problem, solver: str, excess: dict[str, float]) -> Iterator[Notice]:
+def _bounds_not_kept(
+    estimator: Any, problem: Problem, stopped_by: StoppedBy, excess: dict[str, float]
+) -> Iterator[Notice]:
+    solver = estimator.solver_
     for constraint in problem.constraints:
         if excess[constraint.name] > constraint.granularity:
             advice = (
-                estimator._remedy
+                estimator._remedy(stopped_by)
                 if solver == estimator._auto_solver(problem) or not constraint.bounds_metric
                 else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
             )

@@ -49,11 +49,11 @@ class TellsOutcome(PromisesNewRows):
     ----------
     status_ : {"optimal", "completed", "max_iter", "infeasible", "infeasible_stationary", "unconstrained"}
         "optimal": feasible, and the objective has settled; "completed": feasible after the given number of iterations
-        of a solver without a stopping rule; "max_iter": feasible, but the objective has not settled, or no iterate was
-        feasible and the scores are a constant, or those of an iterate with another factor and constant; "infeasible":
-        not within kappa; "infeasible_stationary": not within kappa, and the solver ("ipc", "exact_penalty" or
-        "online_subgradient") ended at a point from which no small change reduces the violation; "unconstrained": a
-        bound was asked for, but there is nothing to compare.
+        of a solver without a stopping rule, or after fewer where a callback or a limit has stopped it; "max_iter":
+        feasible, but the objective has not settled, or no iterate was feasible and the scores are a constant, or those
+        of an iterate with another factor and constant; "infeasible": not within kappa; "infeasible_stationary": not
+        within kappa, and the solver ("ipc", "exact_penalty" or "online_subgradient") ended at a point from which no
+        small change reduces the violation; "unconstrained": a bound was asked for, but there is nothing to compare.
     constraint_values_ : dict
         *Exact* values of the bounded metrics on the training rows, by the constraint's name.
     granularity_ : dict
@@ -167,11 +167,9 @@ class TellsOutcome(PromisesNewRows):
             for bound, cells in known
         }
 
-    def _warn(
-        self, problem: Problem, scores: np.ndarray, solver: str, excess: dict[str, float], message: str = ""
-    ) -> None:
-        """The one place that warns; ``message`` is what the solver has to say."""
-        for text, category in notices(self, problem, scores, solver, excess, message):
+    def _warn(self, problem: Problem, scores: np.ndarray, result: SolverResult, excess: dict[str, float]) -> None:
+        """The one place that warns."""
+        for text, category in notices(self, problem, scores, result, excess):
             warnings.warn(text, category, stacklevel=7)
 
     def under_bounds_of(self, other: Self, excess: dict[str, float]) -> Self:

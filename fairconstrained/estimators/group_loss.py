@@ -30,7 +30,7 @@ from fairconstrained.metrics.cell_means import ROW_LOSSES, mean_by_cell
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, BoundLargestMean, Loss
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import AdamLagrangian, GroupWeights, InteriorPoint, Solver, SolverResult
+from fairconstrained.solvers import AdamLagrangian, GroupWeights, InteriorPoint, Solver, SolverResult, StoppedBy
 
 __all__ = ["BaseGroupLoss", "GroupLossClassifier", "GroupLossRegressor"]
 
@@ -126,9 +126,8 @@ class BaseGroupLoss(
     _takes_overlapping_groups: ClassVar[bool] = True
     _constraint_names = tuple(_NAMES)
 
-    @property
     @override
-    def _remedy(self) -> str:
+    def _remedy(self, stopped_by: StoppedBy) -> str:
         return (
             "Raise kappa, set kappa='minimax' for the least bound that can be kept, or give the model more freedom "
             "(a smaller alpha, hidden_layer_sizes)."

@@ -29,7 +29,7 @@ from fairconstrained.groups import Groups
 from fairconstrained.metrics.shares import POSITIVE_RATES
 from fairconstrained.objectives import GroupLoss, Loss, Objective, TruncatedLogistic
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import SolverResult
+from fairconstrained.solvers import SolverResult, StoppedBy
 
 __all__ = ["LABELLED", "MinorityRateClassifier", "joined_rows", "labelled_loss"]
 
@@ -176,9 +176,8 @@ class MinorityRateClassifier(
         "strata": UNUSED,
     }
 
-    @property
-    def _remedy(self) -> str:
-        return "Lower min_share, raise l1_radius, or raise max_iter."
+    def _remedy(self, stopped_by: StoppedBy) -> str:
+        return f"Lower min_share, raise l1_radius, or {self._longer(stopped_by)}."
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

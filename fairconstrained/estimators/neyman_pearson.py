@@ -40,7 +40,7 @@ from fairconstrained.objectives import Loss, Objective
 from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Callback, Solver, SolverResult
+from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Callback, Solver, SolverResult, StoppedBy
 from fairconstrained.solvers.smooth import minimise
 
 __all__ = ["NeymanPearsonClassifier"]
@@ -136,9 +136,8 @@ class NeymanPearsonClassifier(
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
 
-    @property
-    def _remedy(self) -> str:
-        return "Raise the bounds, give the model more freedom (hidden_layer_sizes), or raise max_iter."
+    def _remedy(self, stopped_by: StoppedBy) -> str:
+        return f"Raise the bounds, give the model more freedom (hidden_layer_sizes), or {self._longer(stopped_by)}."
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:

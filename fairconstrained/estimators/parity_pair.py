@@ -28,7 +28,7 @@ from fairconstrained.estimators.parameters import (
 from fairconstrained.metrics.shares import POSITIVE_RATES
 from fairconstrained.objectives import Objective, TruncatedLogistic
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import SolverResult
+from fairconstrained.solvers import SolverResult, StoppedBy
 
 __all__ = ["ParityPairClassifier"]
 
@@ -117,9 +117,8 @@ class ParityPairClassifier(
     threshold: ClassVar[float] = 0.0
     _constraint_names = ("parity_pair",)
 
-    @property
-    def _remedy(self) -> str:
-        return "Raise kappa, radius or max_iter."
+    def _remedy(self, stopped_by: StoppedBy) -> str:
+        return f"Raise kappa or radius, or {self._longer(stopped_by)}."
 
     def _objective(self) -> Objective:
         return TruncatedLogistic(self.truncation)
