@@ -206,6 +206,11 @@ def resumable(path: str | PathLike[str], *, every: float = 60.0) -> Iterator[Non
     another table or from other processes now. For `fairconstrained.distributed.fit` every process may enter it with the
     same path; the first one writes the file.
 
+    The file has no rows. It belongs to a fit if value and gradient where that begins are the same up to a millionth, as
+    sums in another order differ by rounding. Rows that differ by less, such as by the last digits of a file of text or
+    by one row of millions, are taken for the same. The model then differs from that of a new fit by no more than two
+    new fits to such rows do, whose objectives are the same up to ``tol``; the metrics are those of the present rows.
+
     When all fits are over, the file is removed. It is kept where an error ends them, and where ``max_time``, a
     `fairconstrained.callbacks.TimeLimit` or another callback that raises `fairconstrained.exceptions.StopTraining`
     without parameters has stopped one: its model serves meanwhile, and the same call goes on from there, with a new

@@ -180,6 +180,21 @@ def test_the_file_of_other_parameters_is_refused(tmp_path, other):
     np.testing.assert_array_equal(model.coef_, fitted(PARITY)[0].coef_)
 
 
+def test_rows_that_differ_by_rounding_are_those_of_the_file(tmp_path):
+    """Sums of other processes differ by as much; rows that differ by more are others."""
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    near, far = X + 1e-8 * noise, X + 1e-3 * noise
+    with pytest.raises(CutOff), resumable(tmp_path / "fit"):
+        fitted(PARITY, 20)
+    with pytest.raises(ValueError, match="is that of another fit"), resumable(tmp_path / "fit"):
+        clone(PARITY).fit(far, Y, sensitive_features=GROUP)
+    with resumable(tmp_path / "fit"):
+        model = clone(PARITY).fit(near, Y, sensitive_features=GROUP)
+    whole = clone(PARITY).fit(near, Y, sensitive_features=GROUP)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=whole.tol)
+    assert model.constraint_values_ == model.constraint_values(near, Y, sensitive_features=GROUP)
+
+
 def test_a_folder_that_does_not_exist_is_told_before_the_fit(tmp_path):
     with pytest.raises(ValueError, match="there is no folder"), resumable(tmp_path / "none" / "fit"):
         pass
