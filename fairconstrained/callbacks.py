@@ -39,8 +39,9 @@ class TrainingCallback:
 
     A record is a dict: ``n_iter`` (the epoch, or the number of trees), ``seconds``, ``objective``, the exact metric of
     every constraint by its name, ``multipliers``, and ``state``, from which training can go on. Networks also have
-    ``n_evaluations`` and the parameters ``params``; boosted trees have a record for every 60th of the trees. A callback
-    that raises `fairconstrained.exceptions.StopTraining` ends training; what has been learnt is kept.
+    ``n_evaluations`` and the parameters ``params``; boosted trees have a record for every 60th of the trees. Records of
+    the searches of "cross_fitted_network" have no ``multipliers``, ``state`` and ``params``. A callback that raises
+    `fairconstrained.exceptions.StopTraining` ends training; what has been learnt is kept, and no callback is told more.
     """
 
     def begin(self) -> Start | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
@@ -14,6 +15,7 @@ import numpy as np
 from fairconstrained.checks.docstrings import entries, inherited_documentation
 from fairconstrained.checks.messages import meant
 from fairconstrained.domains import Domain
+from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import ParametricModel
 from fairconstrained.points import KeptPoint
 from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem, Start
@@ -337,14 +339,31 @@ def _documented_defaults(solver: type[Solver]) -> dict[str, Any]:
 
 
 class Recorder:
-    """Collects the history and passes every record on."""
+    """Collects the history and passes every record on.
+
+    Attributes
+    ----------
+    stop : StopTraining or None
+        Raised by the callback, if it has ended the training: a solver takes no further step then.
+    """
 
     def __init__(self, callback: Callback | None, verbose: int, records: Iterable[dict[str, Any]] = ()) -> None:
         self.records: list[dict[str, Any]] = list(records)
         self._callback, self._verbose = callback, verbose
+        self._began = time.perf_counter()
+        self.stop: StopTraining | None = None
+
+    @property
+    def stopped_by(self) -> StoppedBy:
+        """The callback where it has ended the training, otherwise nothing."""
+        return StoppedBy.NOTHING if self.stop is None else StoppedBy.CALLBACK
 
     def add(self, params: np.ndarray | None = None, /, state: Any = None, **record: Any) -> None:
-        """Append one record; the callback also gets the parameters, and the state that a solver may go on from."""
+        """Append one record, with the seconds since the recorder was made if it has none.
+
+        The callback also gets the parameters, and the state that a solver may go on from.
+        """
+        record.setdefault("seconds", time.perf_counter() - self._began)
         self.records.append(record)
         if self._verbose:
             others = (np.ndarray, tuple, NoneType)
@@ -352,7 +371,10 @@ class Recorder:
             print("  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in numbers.items()))
         if self._callback is not None:
             extras = {"params": params, "state": state}
-            self._callback(record | {name: value for name, value in extras.items() if value is not None})
+            try:
+                self._callback(record | {name: value for name, value in extras.items() if value is not None})
+            except StopTraining as stop:
+                self.stop = stop
 
 
 def surrogate_result(

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Recorder, SolverResult
+from fairconstrained.solvers._base import Recorder, SolverResult, Status
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.terms import Measured
 
-__all__ = ["FewDirections", "InSpan"]
+__all__ = ["FewDirections", "InSpan", "cut_short"]
 
 #: Rise of the objective on rows not seen, as a fraction, beyond which bounds are costly, and the fraction that more
 #: directions have to save; less may be chance.
@@ -51,6 +51,11 @@ class InSpan(NamedTuple):
         return self.params if found.status.is_infeasible else found.model_state
 
 
+def cut_short(found: SolverResult, measured: Measured) -> SolverResult:
+    """The result of a search in a span that is the last one, although it has not settled within the bounds."""
+    return replace(found, status=Status.INFEASIBLE if measured.excess > 0 else Status.MAX_ITER)
+
+
 @dataclass
 class FewDirections:
     """A run of `CrossFitted` with shrunken models: in the sums of directions first, and in all where these cost much.
@@ -79,15 +84,18 @@ class FewDirections:
     chosen: InSpan | None = None
 
     def solve(self, span: CrossFittedSpan, rng: np.random.Generator) -> SolverResult | None:
-        """The result within the bounds on the training rows, and on rows not seen; None if there is none."""
+        """The result within the bounds on the training rows, and on rows not seen; None if there is none.
+
+        Where a callback ends the training before there is one, it is the last one.
+        """
         best, least = None, np.inf
         for own in span.from_narrow(self.problem):
             found, unseen, chosen = self._kept_in(own, rng, is_last=own is span)
             if best is None or unseen < least * (1 - _WORTH):
                 best, least, self.chosen = found, unseen, chosen
-            if least <= own.free_objective * (1 + _COSTLY):
+            if self.recorder.stop is not None or least <= own.free_objective * (1 + _COSTLY):
                 break
-        return best
+        return None if best is None else replace(best, stopped_by=self.recorder.stopped_by)
 
     def _kept_in(
         self, span: CrossFittedSpan, rng: np.random.Generator, is_last: bool
@@ -102,11 +110,15 @@ class FewDirections:
                 params = span.lift(found.model_state)
             share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
             measured, objective = self._see(params, int(np.ceil(found.n_evaluations * share)))
-            if measured.excess <= 0 and found.status.is_settled:
+            is_kept = measured.excess <= 0 and found.status.is_settled
+            if not is_kept and self.recorder.stop is not None:
+                found = cut_short(found, measured)
+            if is_kept or self.recorder.stop is not None:
                 chosen = InSpan(found.model_state, margins, bounds_both)
                 values, multipliers = measured.values, span.of_both(found.multipliers)
                 kept = replace(found, constraint_values=values, multipliers=multipliers, candidates=())
-                return replace(kept, model_state=params, objective=objective), found.objective, chosen
+                kept = replace(kept, model_state=params, objective=objective)
+                return kept, found.objective if is_kept else np.inf, chosen
         return None, np.inf, None
 
     def _in_span(self, reduced: Problem, free: np.ndarray, rng: np.random.Generator, tries_all: bool) -> SolverResult:

@@ -13,7 +13,7 @@ from typing_extensions import override
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, record_after
-from fairconstrained.solvers._few_rows import FewDirections, InSpan
+from fairconstrained.solvers._few_rows import FewDirections, InSpan, cut_short
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._quadratic_program import newton_step
@@ -141,7 +141,7 @@ class CrossFitted(Solver):
         callback: Callback | None = None,
     ) -> SolverResult:
         """Implement `Solver.solve`; from the result for another ``kappa`` it goes on with the models of the folds."""
-        on_all_rows = self._on_all_rows(problem)
+        on_all_rows, recorder = self._on_all_rows(problem), Recorder(callback, self.verbose)
         if not problem.component_names:
             return on_all_rows.solve(problem, None, random_state, callback)
         state = None if start is None else start.on(problem.data).solver_state
@@ -157,8 +157,7 @@ class CrossFitted(Solver):
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
         if span.models.shrunken is not None:
-            return self._with_few_rows(problem, span, n_evaluations, random_state, callback)
-        recorder = Recorder(callback, self.verbose)
+            return self._with_few_rows(problem, span, recorder, n_evaluations, random_state, callback)
         for n_iter, reduced in enumerate(span.problems(problem), start=1):
             found, is_completed = self._in_span(reduced, span.free, near, random_state)
             # not on the way from another kappa
@@ -174,9 +173,12 @@ class CrossFitted(Solver):
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)
             counts = {"n_iter": n_iter, "n_evaluations": n_evaluations}
             recorder.add(**counts, objective=objective, **measured.values, excess=measured.excess)
-            if found.status is Status.INFEASIBLE_STATIONARY:
+            is_kept, is_stopped = measured.excess <= 0 and not found.status.is_infeasible, recorder.stop is not None
+            if found.status is Status.INFEASIBLE_STATIONARY and not is_stopped:
                 break  # more bounds will not be kept either
-            if measured.excess <= 0 and not found.status.is_infeasible:
+            if is_stopped and not is_kept:
+                found = cut_short(found, measured)
+            if is_kept or is_stopped:
                 origin = None if known is None or known.start is None else known.start.model_state
                 near = None if near is None else replace(near, previous=origin)
                 chosen = InSpan(found.model_state, no_margins, solved is not span.problem)
@@ -192,6 +194,7 @@ class CrossFitted(Solver):
                     history=tuple(recorder.records),
                     start=Start(params, fingerprint=problem.data.fingerprint, solver_state=known),
                     candidates=(),
+                    stopped_by=recorder.stopped_by,
                 )
 
         return self._on_all_rows_after(recorder, n_iter, n_evaluations, problem, random_state, callback)
@@ -200,12 +203,13 @@ class CrossFitted(Solver):
         self,
         problem: Problem,
         span: CrossFittedSpan,
+        recorder: Recorder,
         n_evaluations: int,
         rng: np.random.Generator,
         callback: Callback | None,
     ) -> SolverResult:
         """Implement `solve` where models are shrunken."""
-        run = FewDirections(problem, self.tol, completed, Recorder(callback, self.verbose), n_evaluations)
+        run = FewDirections(problem, self.tol, completed, recorder, n_evaluations)
         kept = run.solve(span, rng)
         if kept is not None:
             known = _Known(span.models, self.n_folds, None, run.chosen)

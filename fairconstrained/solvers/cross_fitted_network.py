@@ -129,11 +129,12 @@ class CrossFittedNetwork(AdamLagrangian):
         """
         if not problem.component_names:
             return self._of_all_rows.solve(problem, None, random_state, callback)
+        recorder = Recorder(callback, self.verbose)
         known = None if start is None else start.on(problem.data).solver_state
         if not isinstance(known, _Known) or known.solver != self:
             known = _Known(self, *self._networks(problem, random_state))
         heads = _Heads.of(problem, known.networks, self.n_folds)
-        run = FewDirections(heads.problem, self.tol, completed, Recorder(callback, self.verbose), known.n_evaluations)
+        run = FewDirections(heads.problem, self.tol, completed, recorder, known.n_evaluations)
         kept = run.solve(heads.span, random_state)
         if kept is None:
             return self._of_all_rows.solve(problem, None, random_state, callback)

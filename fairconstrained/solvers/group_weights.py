@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.exceptions import StopTraining
 from fairconstrained.objectives import BoundLargestMean
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, StoppedBy, named_multipliers
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers.gradient_descent import Adam
 from fairconstrained.views import Exact, FullBatch, Stochastic
@@ -81,7 +79,7 @@ class GroupWeights(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        begin, recorder = time.perf_counter(), Recorder(callback, self.verbose)
+        recorder = Recorder(callback, self.verbose)
         objective, free = cast(BoundLargestMean, problem.objective), problem.without_constraints()
         names, view = objective.means.component_names, FullBatchView(free)
         params = problem.parametric.init(random_state) if start is None else start.model_state
@@ -89,7 +87,6 @@ class GroupWeights(Solver):
         size = min(self.batch_size, enough)
         weights = np.full(len(names), 1 / len(names))
         best, least, best_weights, n_evaluations = params, np.inf, weights, 0
-        stopped_by = StoppedBy.NOTHING
         for round_ in range(1, self.max_iter + 1):
             part = Problem(
                 objective.weighted(weights), (), free.data, free.threshold, model=free.model, domain=free.domain
@@ -102,12 +99,10 @@ class GroupWeights(Solver):
             if point.objective < least:
                 best, least, best_weights = params, point.objective, weights
             means = objective.means_at(point.scores)
-            record = {"n_iter": round_, "n_evaluations": n_evaluations, "seconds": time.perf_counter() - begin}
-            try:
-                recorder.add(params, **record, objective=point.objective, weights=weights)
-            except StopTraining as stopped:
-                stopped_by = StoppedBy.CALLBACK
-                best = best if stopped.params is None else stopped.params
+            record = {"n_iter": round_, "n_evaluations": n_evaluations}
+            recorder.add(params, **record, objective=point.objective, weights=weights)
+            if recorder.stop is not None:
+                best = best if recorder.stop.params is None else recorder.stop.params
                 break
             spread = max(float(np.ptp(means)), np.finfo(float).tiny)
             weights = weights * np.exp(self.weight_rate / np.sqrt(round_) * (means - means.max()) / spread)
@@ -124,5 +119,5 @@ class GroupWeights(Solver):
             surrogate_violation=0.0,
             multipliers=named_multipliers(names, best_weights),
             history=tuple(recorder.records),
-            stopped_by=stopped_by,
+            stopped_by=recorder.stopped_by,
         )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.exceptions import StopTraining
 from fairconstrained.objectives import BoundLargestMean
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, StoppedBy, named_multipliers
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._primal_dual import Iterate, followed, interior
 from fairconstrained.solvers._row_program import Minimum, RowProgram, Values, minimised, obstacle_to_rows
@@ -142,12 +140,15 @@ class _Run:
     lacking: float = 0.0
     n_iter: int = 0
     n_evaluations: int = 0
-    stopped_by: StoppedBy = StoppedBy.NOTHING
-    began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
         self.exact = RowProgram.of(self.problem)
         self.multipliers = np.zeros(self.exact.n_means)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a callback has ended the run."""
+        return self.recorder.stop is not None
 
     def solve(self, params: np.ndarray) -> None:
         """Find the parameters, the multipliers and the lower bound."""
@@ -157,9 +158,9 @@ class _Run:
             duals = self.values.duals if width < _WIDTHS[0] else None
             self.values = self.program.at(self.values.params, duals)
             self._solve_rounded()
-            if self.stopped_by or not self.exact.has_corners or self._is_near():
+            if self.is_stopped or not self.exact.has_corners or self._is_near():
                 break
-        if self.program.has_level and not self.stopped_by:
+        if self.program.has_level and not self.is_stopped:
             self._lower_the_mean()
 
     def _solve_rounded(self) -> None:
@@ -167,7 +168,7 @@ class _Run:
         program, has_multipliers = self.program, self.multipliers.any()
         if not (program.has_level or has_multipliers or self.lacking):
             self._minimise()
-            if self.stopped_by or self.values.means.max(initial=-np.inf) <= 0:
+            if self.is_stopped or self.values.means.max(initial=-np.inf) <= 0:
                 return
         if program.has_level or has_multipliers or self._finds_interior():
             self._conclude(self._follow(program, self.values, self.multipliers if has_multipliers else None))
@@ -222,9 +223,9 @@ class _Run:
             at = self._follow(self.program.levelled(alpha), self.values, wanted=wanted)
             if alpha is None or at.worst < 0:
                 self.values = self.program.at(at.values.params, at.values.duals)
-            if at.worst < 0 or self.stopped_by:
+            if at.worst < 0 or self.is_stopped:
                 self.lacking = 0.0
-                return not self.stopped_by
+                return not self.is_stopped
         self.lacking, self.lower = at.worst, None
         return False
 
@@ -237,7 +238,7 @@ class _Run:
             interior(program, values, multipliers),
             _PATH * self.solver.tol,
             self.solver.max_iter,
-            lambda now: bool(self.stopped_by) or now.worst < wanted,
+            lambda now: self.is_stopped or now.worst < wanted,
             self._record,
         )
         self.n_evaluations += n_evaluations
@@ -254,20 +255,16 @@ class _Run:
     def _record(self, at: Iterate) -> None:
         """Add a record; a callback may end the run."""
         self.n_iter += 1
-        try:
-            self.recorder.add(
-                at.values.params,
-                n_iter=self.n_iter,
-                n_evaluations=self.n_evaluations,
-                seconds=time.perf_counter() - self.began,
-                objective=at.values.mean + at.values.penalty,
-                largest=float(at.values.means.max(initial=-np.inf)) if at.values.means.size else 0.0,
-                complementarity=at.complementarity,
-            )
-        except StopTraining as stopped:
-            self.stopped_by = StoppedBy.CALLBACK
-            if stopped.params is not None:
-                self.values = self.program.at(stopped.params)
+        self.recorder.add(
+            at.values.params,
+            n_iter=self.n_iter,
+            n_evaluations=self.n_evaluations,
+            objective=at.values.mean + at.values.penalty,
+            largest=float(at.values.means.max(initial=-np.inf)) if at.values.means.size else 0.0,
+            complementarity=at.complementarity,
+        )
+        if self.recorder.stop is not None and self.recorder.stop.params is not None:
+            self.values = self.program.at(self.recorder.stop.params)
 
     def result(self) -> SolverResult:
         """The result, with the metrics of the model itself."""
@@ -290,7 +287,7 @@ class _Run:
             history=tuple(self.recorder.records),
             message=self._complaint(),
             duality_gap=gap,
-            stopped_by=self.stopped_by,
+            stopped_by=self.recorder.stopped_by,
         )
 
     @property

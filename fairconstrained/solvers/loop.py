@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Point, Problem, Start, StochasticView
 from fairconstrained.solvers._base import (
     Callback,
@@ -217,21 +216,19 @@ class Loop:
                     self._start()
                 while self._goes_on:
                     self._iterate()
-            if self._is_late and not self._state.method.finished:
+            self._stopped_by = self._recorder.stopped_by
+            if not self._stopped_by and self._is_late and not self._state.method.finished:
                 self._stopped_by = StoppedBy.MAX_TIME
-                keep_minima()
-        except StopTraining as stop:
-            self._stopped_by = StoppedBy.CALLBACK
-            if stop.params is None:
-                keep_minima()
-            else:
-                self._chosen = np.concatenate([stop.params, self._state.method.z[stop.params.size :]])
         except KeyboardInterrupt:
             if not self._solver.keep_on_interrupt:
                 raise
             self._stopped_by = StoppedBy.INTERRUPTION
-            keep_minima()
             self._give_up("was interrupted, and the best model so far is kept.")
+        stop = self._recorder.stop
+        if stop is not None and stop.params is not None:
+            self._chosen = np.concatenate([stop.params, self._state.method.z[stop.params.size :]])
+        elif self._stopped_by:
+            keep_minima()
         return self._result()
 
     def _start(self) -> None:
@@ -247,7 +244,8 @@ class Loop:
     @property
     def _goes_on(self) -> bool:
         """Whether another iteration is due."""
-        is_over = self._is_late or bool(self._message) or self._state.epoch >= self._n_epochs
+        is_ended = self._is_late or bool(self._message) or self._recorder.stop is not None
+        is_over = is_ended or self._state.epoch >= self._n_epochs
         return not is_over and not self._state.method.finished
 
     def _iterate(self) -> None:

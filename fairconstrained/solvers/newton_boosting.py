@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -14,11 +13,10 @@ from scipy.special import expit
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.exceptions import StopTraining
 from fairconstrained.models.boosted_trees import BoostedTrees, Ensemble, Growth
 from fairconstrained.objectives import BoundLargestMean, BoundObjective
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, StoppedBy, named_multipliers
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._decision_costs import costs_of, follow_costs
 from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers._pressure import Pressure, Pull
@@ -127,11 +125,9 @@ class NewtonBoosting(Solver, is_registered=False):
     ) -> SolverResult:
         seed = int(random_state.integers(2**31 - 1))
         run = _Run(self, problem, start, seed, Recorder(callback, self.verbose))
-        try:
-            result = run.complete()
-        except StopTraining:
-            run.measured_at = run.n_grown
-            return replace(run.result(), stopped_by=StoppedBy.CALLBACK)
+        result = run.complete()
+        if result.stopped_by:
+            return result
         # trees without a pull give up bounds on decisions, which those with one may all but keep
         may_be_nearer = all(c.decision_threshold is None for c in problem.constraints)
         for objective in _objectives_alone(problem) if result.status.is_infeasible else ():
@@ -265,7 +261,6 @@ class _Run:
     improved_at: int = 0
     is_stuck: bool = False
     of_constant: float = np.inf
-    began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
         data, solver = self.problem.data, self.solver
@@ -328,7 +323,7 @@ class _Run:
         patience = self.solver.patience
         begin = max(self.improved_at, self.n_planned // 2)
         is_late = patience is not None and self.n_grown - begin >= patience
-        return self.n_grown < self.n_planned and not is_late
+        return self.n_grown < self.n_planned and not is_late and self.recorder.stop is None
 
     def grow(self) -> bool:
         """Add a tree to every booster; returns whether there was one to add."""
@@ -394,7 +389,6 @@ class _Run:
         self.recorder.add(
             state=Start(state, fingerprint=self.problem.data.fingerprint, solver_state=known),
             n_iter=self.n_before + self.n_grown,
-            seconds=time.perf_counter() - self.began,
             objective=objective,
             **measured.values,
             violation=self.pressure.worst,
@@ -426,6 +420,7 @@ class _Run:
             multipliers=best.multipliers,
             message=self._message(best),
             history=tuple(self.recorder.records),
+            stopped_by=self.recorder.stopped_by,
             start=Start(
                 best.state,
                 components,

@@ -261,6 +261,22 @@ def test_a_callback_ends_the_run_and_may_choose_earlier_parameters(parity_proble
     np.testing.assert_array_equal(result.model_state, seen[0]["params"])
 
 
+@each_solver
+def test_a_callback_that_stops_at_the_first_record_ends_every_solver(parity_problem, name):
+    seen = []
+
+    def stop(record):
+        seen.append(record)
+        raise StopTraining
+
+    problem = parity_problem(StatisticalParity, 0.3)
+    result = solve(name, problem, callback=stop, **ONE_PART.get(name, {}))
+    assert len(result.history) == len(seen) == 1
+    assert result.stopped_by == "a callback"
+    assert seen[0]["seconds"] >= 0
+    assert result.status.is_infeasible == (not problem.holds(problem.scores(result.model_state)))
+
+
 @each_iterative_solver
 def test_no_step_is_taken_when_the_time_is_over(parity_problem, name):
     result = solve(name, parity_problem(StatisticalParity, 0.3), max_time=0.0, **ONE_PART.get(name, {}))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fairconstrained import LossParityClassifier
+from fairconstrained.callbacks import TimeLimit
 from fairconstrained.constraints import DemographicParity, LossParity
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem
@@ -70,6 +71,19 @@ def test_bounds_hold_on_the_training_rows_and_on_rows_not_seen():
     assert found.estimate <= 0.06
     assert found.how == "5-fold cross-fitting"
     assert model.score(X, y) > 0.7
+
+
+@pytest.mark.filterwarnings("ignore:.*no iterate kept the bound")  # the small one
+@pytest.mark.parametrize("kappa", [0.05, 1e-4])
+def test_a_limit_of_time_ends_the_search_with_what_it_has(kappa):
+    records = []
+    X, y, groups = draw(400, 0)
+    model = LossParityClassifier(kappa, callbacks=[TimeLimit(0.0), records.append], **QUICK, new_row_folds=None)
+    model.fit(X, y, sensitive_features=groups)
+    assert (model.solver_, model.n_iter_, len(model.history_)) == (NAME, 1, 1)
+    assert records == []  # whoever comes after the limit is told nothing
+    assert model.history_[0]["seconds"] > 0
+    assert loss_parity_gap(y, model.decision_function(X), sensitive_features=groups) <= kappa + 1e-9
 
 
 @pytest.mark.slow
