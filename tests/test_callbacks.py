@@ -1,8 +1,10 @@
 """Callbacks that watch, stop and save training, and the model that is left when it ends early."""
 
 import csv
+import itertools
 import pickle
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from fairconstrained.estimators._held_out import HeldOut, StopEarly
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.problem import Start
+from fairconstrained.solvers import loop
 
 X, Y, GROUPS = make_biased_classification(300, 4, group_shift=(0.0, -1.0), separation=(2.0, 0.8), random_state=0)
 KAPPA = 0.02
@@ -232,6 +235,18 @@ def test_the_advice_after_a_stop_is_about_what_stopped_the_fit(callbacks, max_ti
     (warning,) = caught
     assert str(warning.message).endswith(advice)
     assert "max_epochs" not in str(warning.message)
+
+
+def test_a_warm_start_has_all_of_its_own_time(monkeypatch):
+    """By a clock that goes on by a second whenever it is read: once in every step, and for every record."""
+    ticks = itertools.count()
+    monkeypatch.setattr(loop, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+    model = loose(solver="adam", warm_start=True, max_time=9.5, max_epochs=100)
+    n_epochs = [fit(model).n_iter_ for _ in range(3)]
+    assert n_epochs == [3, 6, 9]  # two epochs, and the first step of another one
+    seconds = [record["seconds"] for record in model.history_]
+    assert len(seconds) == 9
+    assert seconds == sorted(seconds)
 
 
 def test_solvers_that_take_all_rows_end_too():

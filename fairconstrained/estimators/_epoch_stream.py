@@ -127,6 +127,5 @@ class EpochStreaming(BaseFairEstimator):
                 f"partial_fit needs a solver on mini-batches; {solver.name!r} takes all rows in every step."
             )
         state = solver.known_state(problem, start)
-        n_epochs, seconds = (0, 0.0) if state is None else (state.epoch, state.seconds)
-        max_time = None if solver.max_time is None else seconds + solver.max_time
-        return replace(solver, max_epochs=n_epochs + 1, max_time=max_time)
+        n_epochs = 0 if state is None else state.epoch
+        return replace(solver, max_epochs=n_epochs + 1)

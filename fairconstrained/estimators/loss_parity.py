@@ -103,7 +103,8 @@ class LossParityClassifier(
     max_epochs : int or None, default=None
         Largest number of epochs. None is the solver's own default.
     max_time : float or None, default=None
-        Seconds after which training on mini-batches ends. None: no limit.
+        Seconds after which training on mini-batches ends: in every fit, also one that goes on from another, and in each
+        of the fits to folds of the rows. None: no limit.
     learning_rate : float or None, default=None
         Step size of solvers on mini-batches that have such an option. None is the solver's own default.
     alpha : float or "auto", default="auto"

@@ -61,7 +61,7 @@ class IterativeSolver(Solver):
     Parameters
     ----------
     max_time : float or None, default=None
-        Seconds after which no further step is taken.
+        Seconds from the beginning of a run after which it takes no further step, also where it goes on from another.
     keep_on_interrupt : bool, default=False
         Whether Ctrl-C ends the run with the best iterate within ``kappa``, or with the last one if there is none.
 
@@ -186,7 +186,8 @@ class Loop:
         self._chosen: np.ndarray | None = None
         known = copy.deepcopy(solver.known_state(problem, start))
         self._is_new = known is None
-        self._begin = time.perf_counter()
+        self._begin = now = time.perf_counter()
+        self._deadline = np.inf if solver.max_time is None else now + solver.max_time
         if known is None:
             method = method or solver.first_method(problem, start, rng)
             fingerprint = problem.data.fingerprint
@@ -250,7 +251,7 @@ class Loop:
 
     def _iterate(self) -> None:
         """One iteration and, if it is due, its record."""
-        method, limit = self._state.method, self._solver.max_time
+        method = self._state.method
         source = self._solver.new_source(self._rows, self._rng)
         method.begin_epoch()
         self._epoch = self._state.epoch + 1
@@ -267,7 +268,7 @@ class Loop:
             if not np.isfinite(method.z @ method.z):
                 self._diverge(last, "not finite")
                 return
-            self._is_late = limit is not None and time.perf_counter() - self._begin > limit
+            self._is_late = time.perf_counter() > self._deadline
             if self._is_late or method.finished:
                 break
         is_last = self._is_late or method.finished or self._epoch == self._n_epochs
