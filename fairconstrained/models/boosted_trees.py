@@ -175,6 +175,10 @@ class BinnedRows(NamedTuple):
     X: Any
     params: Mapping[str, Any]
 
+    def scores(self, state: Ensemble) -> np.ndarray:
+        """Scores of all rows by trees; ndarray of shape (n_samples,)."""
+        return state.scores(self.X)
+
     def part(self, numbers: np.ndarray, scores: np.ndarray) -> Any:
         """Some of the rows, ascending, with the scores that a booster begins with; a lightgbm.Dataset."""
         is_all = numbers.size == scores.size
@@ -201,7 +205,7 @@ class Growth:
     """
 
     def __init__(self, rows: BinnedRows, unseen: np.ndarray, begin: Ensemble) -> None:
-        self.unseen, self._begin, self.scores = unseen, begin, begin.scores(rows.X)
+        self.unseen, self._begin, self.scores = unseen, begin, rows.scores(begin)
         self._seen, self._n_trees = np.setdiff1d(np.arange(self.scores.size), unseen), 0
         # LightGBM leaves out features that no leaf of enough rows can be split by, and fails where none is left.
         features = range(rows.dataset.num_feature())

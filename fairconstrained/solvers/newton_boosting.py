@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, ClassVar, NamedTuple, cast
@@ -185,10 +185,13 @@ class _Grown(NamedTuple):
         Trees that every booster was to have.
     n_folds
         Option of the solver.
+    best : Ensemble or None
+        The best prefix so far, where the start has all trees; None where it is the best one itself.
     """
 
     n_trees: int
     n_folds: int | None
+    best: Ensemble | None = None
 
 
 @dataclass(frozen=True)
@@ -275,12 +278,16 @@ class _Run:
         begin = first.split(len(unseen))
         self.n_before = begin[0].n_trees
         self.n_planned = solver.n_trees - self.n_before
-        self.every = replace(solver, n_trees=self.n_planned).trees_per_measurement
+        self.every = replace(solver, n_trees=max(self.n_planned, 1)).trees_per_measurement
         self.decisions = objective.decisions if objective.counts_errors else None
         options, has_costs = (max(self.n_planned, 1), self.n_before), self.decisions is not None
         self.pressure = Pressure(self.problem, start, *options, solver.n_folds is not None, has_costs)
         rows = self.model.binned(data, learning_rate=solver.learning_rate, seed=self.seed)
         self.boosters = [Growth(rows, *each) for each in zip(unseen, begin, strict=True)]
+        earlier = None if kept is None or start is None else start.solver_state.best
+        if earlier is not None and earlier.n_trees:
+            scores = self._judged([rows.scores(own) for own in earlier.split(len(unseen))])
+            self.best = self._prefix(earlier, scores, self.problem.measured(scores))
 
     def complete(self) -> SolverResult:
         """Grow all trees that are planned, as far as there are some to grow."""
@@ -293,11 +300,17 @@ class _Run:
         return _Grown(n_trees, self.solver.n_folds)
 
     def _kept(self, start: Start | None) -> Ensemble | None:
-        """The trees of a start that has fewer than there are to be; None if it has as many, or other folds."""
+        """The trees of a start that was to have fewer than there are to be; None if it was not, or has other folds.
+
+        A record of a run was not to have any number, and has as many at most.
+        """
         known = None if start is None else start.solver_state
         if start is None or known is None or known.n_trees >= self.solver.n_trees:
             return None
-        return start.model_state if known.n_folds == self.solver.n_folds else None
+        if known.n_folds != self.solver.n_folds:
+            return None
+        n_trees = start.model_state.n_trees // (known.n_folds or 1)
+        return start.model_state if n_trees <= self.solver.n_trees else None
 
     @property
     def merit(self) -> tuple[bool, float, float]:
@@ -308,11 +321,15 @@ class _Run:
     @property
     def scores(self) -> np.ndarray:
         """Scores that the bounds are about: those by the booster that has not seen the row, if there are folds."""
+        return self._judged([booster.scores for booster in self.boosters])
+
+    def _judged(self, each: Sequence[np.ndarray]) -> np.ndarray:
+        """Scores that the bounds are about, from those of every booster."""
         if self.solver.n_folds is None:
-            return self.boosters[0].scores
+            return each[0]
         scores = np.empty(self.problem.data.n_samples)
-        for booster in self.boosters:
-            scores[booster.unseen] = booster.scores[booster.unseen]
+        for booster, own in zip(self.boosters, each, strict=True):
+            scores[booster.unseen] = own[booster.unseen]
         return scores
 
     @property
@@ -371,13 +388,10 @@ class _Run:
         self.measured_at = self.n_grown
         scores = self.scores
         measured = self.problem.measured(scores)
-        free = self.problem.without_constraints()
-        objective = free.at_scores(torch.from_numpy(scores.copy()), np.empty(0)).loss
-        multipliers = named_multipliers(self.pressure.names, self.pressure.mean) or {}
         state = Ensemble.mean([booster.state() for booster in self.boosters])
-        prefix = _Prefix(state, scores, measured, objective, multipliers, self._decides_alike(scores))
+        prefix = self._prefix(state, scores, measured)
         if not state.n_trees and measured.excess <= 0:  # beyond the bounds it is nothing to compare with
-            self.of_constant = objective
+            self.of_constant = prefix.objective
         # Constant scores are within most bounds; they are for the search that follows where no tree is.
         if prefix.state.n_trees or self.best is None:
             is_first = self.best is None or not self.best.state.n_trees
@@ -385,16 +399,24 @@ class _Run:
                 self.best, self.improved_at = prefix, self.n_grown
         if self.problem.constraints:
             self.pressure.refine(scores, measured.violations)
-        known = self._grown(0)  # whatever run begins there goes on from these trees
+        assert self.best is not None  # every prefix is offered
+        known = self._grown(0)._replace(best=self.best.state)  # whatever run begins there goes on from these trees
         self.recorder.add(
             state=Start(state, fingerprint=self.problem.data.fingerprint, solver_state=known),
             n_iter=self.n_before + self.n_grown,
-            objective=objective,
+            objective=prefix.objective,
             **measured.values,
             violation=self.pressure.worst,
             blur=self.pressure.blur,
-            multipliers=multipliers,
+            multipliers=prefix.multipliers,
         )
+
+    def _prefix(self, state: Ensemble, scores: np.ndarray, measured: Measured) -> _Prefix:
+        """A number of trees with what is known of them, and the present multipliers."""
+        free = self.problem.without_constraints()
+        objective = free.at_scores(torch.from_numpy(scores.copy()), np.empty(0)).loss
+        multipliers = named_multipliers(self.pressure.names, self.pressure.mean) or {}
+        return _Prefix(state, scores, measured, objective, multipliers, self._decides_alike(scores))
 
     def _decides_alike(self, scores: np.ndarray) -> bool:
         """Whether all rows get the same decision, where decisions are bounded."""

@@ -444,6 +444,23 @@ def test_a_checkpoint_of_other_data_is_refused(rows, tmp_path):
             fitted(others, None, n_estimators=20, callbacks=[Checkpoint(path)])
 
 
+@pytest.mark.parametrize("kappa", [None, 0.5])
+def test_a_checkpoint_keeps_the_best_trees_of_a_fit(rows, tmp_path, kappa):
+    options = {"n_estimators": 40, "learning_rate": 0.5, "cv": 2, "callbacks": [Checkpoint(tmp_path / "checkpoint")]}
+    whole, again = (fitted(rows, kappa, **options) for _ in range(2))
+    assert whole.n_trees_ < 80  # a finished fit ends with its best trees, not with all
+    assert again.n_trees_ == whole.n_trees_
+    np.testing.assert_allclose(again.decision_function(rows[0]), whole.decision_function(rows[0]), atol=1e-12)
+    assert again.constraint_values_ == pytest.approx(whole.constraint_values_)
+    assert again.objective_ == pytest.approx(whole.objective_)
+    assert [record["n_iter"] for record in again.history_] == [40]
+    fewer = fitted(rows, kappa, **{**options, "n_estimators": 3})  # more than these are no start
+    assert fewer.history_[0]["n_iter"] == 0
+    more = fitted(rows, kappa, **options)
+    assert more.history_[0]["n_iter"] == 3
+    assert more.objective_ < fewer.objective_
+
+
 def test_same_seed_same_model(rows):
     X = rows[0]
     options = {"lgbm_params": {"bagging_fraction": 0.5, "bagging_freq": 1}, "n_estimators": 100}
