@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fairconstrained import LossParityClassifier
+from fairconstrained import FairBoostingClassifier, LossParityClassifier
 from fairconstrained.callbacks import Checkpoint, HistoryCSV, ProgressBar, StopTraining, TimeLimit, TrainingCallback
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.estimators._held_out import HeldOut, StopEarly
@@ -425,6 +425,21 @@ def test_checkpoints_of_others(tmp_path):
     other = fit(loose(Checkpoint(path), solver="adam"))  # of the same network: from its parameters
     assert other.n_iter_ == 6
     assert other.objective_ < fit(loose(solver="adam")).objective_
+
+
+def test_checkpoints_of_other_kinds_of_models_and_of_other_data(tmp_path):
+    of_network, of_trees = tmp_path / "network", tmp_path / "trees"
+    trees = FairBoostingClassifier(0.5, n_estimators=2, callbacks=[Checkpoint(of_trees)])
+    fit(trees)
+    fit(loose(Checkpoint(of_network)))
+    with pytest.raises(ValueError, match=r"of type ndarray, which is no state of this kind of model. .*resume=False"):
+        fit(trees.set_params(callbacks=[Checkpoint(of_network)]))
+    with pytest.raises(ValueError, match="of type Ensemble, which is no state of this kind of model"):
+        fit(loose(Checkpoint(of_trees)))
+    all_rows = loose(Checkpoint(tmp_path / "all"), solver="augmented_lagrangian")
+    fit(all_rows)
+    with pytest.raises(ValueError, match="reached with other data"):
+        all_rows.fit(X + 1, Y, sensitive_features=GROUPS)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,12 @@ class WatchesSolver(TellsOutcome):
         return solver.n_epochs(problem) if isinstance(solver, IterativeSolver) else None
 
     def _checked_start(self, problem: Problem, start: Start) -> Start:
-        """A state that a callback would go on from; an error if it belongs to other data."""
+        """A state that a callback would go on from; an error if it belongs to another kind of model or other data."""
+        if not isinstance(start.model_state, problem.model.state_type):
+            raise ValueError(
+                f"a callback would go on from an object of type {type(start.model_state).__name__}, which is no state "
+                "of this kind of model. Remove the checkpoint of another model, or pass resume=False."
+            )
         own = problem.data.fingerprint
         if {start.fingerprint, getattr(start.solver_state, "fingerprint", None)} - {None, own}:
             raise ValueError(

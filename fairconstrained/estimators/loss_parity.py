@@ -338,13 +338,14 @@ class LossParityClassifier(
     @override
     def _checked_start(self, problem: Problem, start: Start) -> Start:
         """Implement `WatchesSolver._checked_start`; it has to be one of this model and these data."""
+        start = super()._checked_start(problem, start)
         if start.model_state.size != problem.n_params:
             raise ValueError(
                 f"a callback would go on from {start.model_state.size} parameters, but the model has "
                 f"{problem.n_params}. "
                 "Remove the checkpoint of another model, or pass resume=False."
             )
-        return super()._checked_start(problem, start)
+        return start
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """Implement `BaseFairEstimator._report`; also the table of the groups' losses."""

@@ -39,6 +39,8 @@ class Model(ABC):
     is_linear: ClassVar[bool] = False
     #: Name in messages.
     name: ClassVar[str] = "model"
+    #: The type of its states.
+    state_type: ClassVar[type] = object
 
     @property
     @abstractmethod
@@ -143,6 +145,8 @@ class Model(ABC):
 
 class ParametricModel(Model):
     """A model whose state is a flat vector of parameters, in which its scores can be differentiated."""
+
+    state_type: ClassVar[type] = np.ndarray
 
     @property
     @abstractmethod

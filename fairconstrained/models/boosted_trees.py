@@ -281,6 +281,7 @@ class BoostedTrees(Model):
     _known: list[tuple[Ensemble, FairData, np.ndarray]] = field(default_factory=list)
 
     name = "boosted_trees"
+    state_type = Ensemble
     uses_threads = True
 
     @property

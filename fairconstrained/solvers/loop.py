@@ -338,7 +338,8 @@ class Loop:
         if keeps_state:
             kept = replace(self._state, method=copy.deepcopy(method), incumbent=copy.copy(self._state.incumbent))
         params = method.z[: problem.n_params]
-        self._recorder.add(params, state=Start(params, solver_state=kept), **record)
+        state = Start(params, fingerprint=problem.data.fingerprint, solver_state=kept)
+        self._recorder.add(params, state=state, **record)
 
     @property
     def _n_passes(self) -> int:
