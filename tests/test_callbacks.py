@@ -90,6 +90,16 @@ def test_to_watch_changes_nothing():
     assert_same(fit(classifier(len)), fit(classifier()))
 
 
+@pytest.mark.parametrize("solver", ["auto", "ssl_alm", "switching_subgradient"])
+def test_what_a_callback_writes_into_its_record_changes_nothing(solver):
+    def write(record):
+        record["params"][:] = 0.0
+        record["objective"] = np.nan
+
+    options = {"solver": solver, "kappa": KAPPA if solver == "auto" else 5.0}
+    assert_same(fit(classifier(write, **options)), fit(classifier(**options)))
+
+
 class Order(TrainingCallback):
     """Tells when it is called."""
 

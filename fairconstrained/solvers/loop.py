@@ -337,7 +337,7 @@ class Loop:
         kept = None
         if keeps_state:
             kept = replace(self._state, method=copy.deepcopy(method), incumbent=copy.copy(self._state.incumbent))
-        params = method.z[: problem.n_params]
+        params = method.z[: problem.n_params].copy()  # whoever watches may write into it
         state = Start(params, fingerprint=problem.data.fingerprint, solver_state=kept)
         self._recorder.add(params, state=state, **record)
 
