@@ -90,6 +90,18 @@ def test_to_watch_changes_nothing():
     assert_same(fit(classifier(len)), fit(classifier()))
 
 
+@pytest.mark.parametrize(
+    ("callback", "message"),
+    [
+        (TimeLimit, r"got the class TimeLimit. Pass an object of it, TimeLimit\(...\)"),
+        (Checkpoint, r"got the class Checkpoint"),
+    ],
+)
+def test_what_is_no_callback_is_told(callback, message):
+    with pytest.raises(ValueError, match=message):
+        fit(loose(callback))
+
+
 @pytest.mark.parametrize("solver", ["auto", "ssl_alm", "switching_subgradient"])
 def test_what_a_callback_writes_into_its_record_changes_nothing(solver):
     def write(record):

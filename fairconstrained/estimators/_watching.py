@@ -48,6 +48,11 @@ class WatchesSolver(TellsOutcome):
         """Functions of a record."""
         callbacks = [*(getattr(self, "callbacks", None) or ())]
         for callback in callbacks:
+            if isinstance(callback, type):
+                raise ValueError(
+                    f"callbacks must be functions of one record, got the class {callback.__name__}. Pass an object "
+                    f"of it, {callback.__name__}(...)."
+                )
             if not callable(callback):
                 raise ValueError(f"callbacks must be functions of one record, got {callback!r}.")
         if self.verbose == 1:
