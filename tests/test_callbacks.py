@@ -192,6 +192,18 @@ def test_stop_training_with_earlier_parameters(solver):
     assert model.n_iter_ == 3
 
 
+@pytest.mark.parametrize("solver", ["auto", "ssl_alm", "switching_subgradient", "augmented_lagrangian"])
+def test_parameters_that_are_none_of_a_record_are_refused(solver):
+    with pytest.raises(ValueError, match=r"parameters of shape \(3,\), .* the shape \(49,\); give it the params"):
+        fit(classifier(Raise(StopTraining(np.zeros(3)), after=1), solver=solver))
+
+
+def test_records_without_parameters_leave_nothing_to_choose():
+    stop = Raise(StopTraining(np.zeros(3)), after=1)
+    with pytest.raises(ValueError, match="the records of this solver have none; raise it without"):
+        fit(FairBoostingClassifier(0.5, n_estimators=2, callbacks=[stop]))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", ["callback", "max_time"])
 def test_a_limit_of_time(limit):

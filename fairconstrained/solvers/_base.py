@@ -374,7 +374,21 @@ class Recorder:
             try:
                 self._callback(record | {name: value for name, value in extras.items() if value is not None})
             except StopTraining as stop:
+                _check_chosen(stop, params)
                 self.stop = stop
+
+
+def _check_chosen(stop: StopTraining, params: np.ndarray | None) -> None:
+    """Raise ValueError if a callback has chosen parameters that are none of a record, whose ``params`` are given."""
+    if stop.params is None:
+        return
+    if params is None:
+        raise ValueError("StopTraining has parameters, but the records of this solver have none; raise it without.")
+    if np.shape(stop.params) != params.shape:
+        raise ValueError(
+            f"StopTraining has parameters of shape {np.shape(stop.params)}, but those of the model have the shape "
+            f"{params.shape}; give it the params of a record."
+        )
 
 
 def surrogate_result(
