@@ -60,6 +60,10 @@ class TrainingCallback:
     def end(self) -> None:
         """Called when training is over, however it ended."""
 
+    def for_part(self) -> TrainingCallback | None:
+        """Return the callback of a fit to a part of the rows, as for an estimate on new rows; None for none."""
+        return None
+
 
 class ProgressBar(TrainingCallback):
     """A progress bar with an entry for every record, and the objective and the gaps beside it.
@@ -108,7 +112,9 @@ class ProgressBar(TrainingCallback):
 class TimeLimit(TrainingCallback):
     """End training some seconds after it began, at the end of an epoch.
 
-    The parameter ``max_time`` of `LossParityClassifier` also ends training within an epoch.
+    Fits to parts of the rows, which estimate gaps on new rows, have as many seconds each. The parameter ``max_time`` of
+    `LossParityClassifier` also ends training within an epoch, and chooses a solver that trains a single network:
+    "cross_fitted_network" has trained all of its small networks before its first record.
 
     Parameters
     ----------
@@ -128,6 +134,10 @@ class TimeLimit(TrainingCallback):
     def __call__(self, record: Mapping[str, Any]) -> None:
         if time.perf_counter() > self._end:
             raise StopTraining
+
+    @override
+    def for_part(self) -> TimeLimit:
+        return TimeLimit(self.seconds)
 
 
 class HistoryCSV(TrainingCallback):

@@ -271,6 +271,20 @@ def test_the_advice_after_a_stop_is_about_what_stopped_the_fit(callbacks, max_ti
     assert "max_epochs" not in str(warning.message)
 
 
+def test_a_limit_of_time_holds_for_the_fits_of_folds(monkeypatch):
+    n_iter, run = [], loop.Loop.run
+
+    def counted(self):
+        result = run(self)
+        n_iter.append(result.n_iter)
+        return result
+
+    monkeypatch.setattr(loop.Loop, "run", counted)
+    model = loose(TimeLimit(0.0), len, solver="adam", kappa=0.5, max_epochs=50, new_row_folds=3)
+    assert fit(model).n_iter_ == 1
+    assert n_iter == [1] * 4  # that of all rows, and one for each fold
+
+
 def test_a_warm_start_has_all_of_its_own_time(monkeypatch):
     """By a clock that goes on by a second whenever it is read: once in every step, and for every record."""
     ticks = itertools.count()

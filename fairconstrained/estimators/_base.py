@@ -341,7 +341,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _solve_part(
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
-        return self._completed(solver, problem, self._run(solver, problem, start, rng, None), rng)
+        return self._completed(solver, problem, self._run_part(solver, problem, start, rng), rng)
 
     def _completed(
         self, solver: Solver, problem: Problem, result: SolverResult, rng: np.random.Generator

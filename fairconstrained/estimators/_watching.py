@@ -44,6 +44,18 @@ class WatchesSolver(TellsOutcome):
         begin_resumable(solver, problem)
         return solver.solve(problem, start, rng, watch)
 
+    def _run_part(
+        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
+    ) -> SolverResult:
+        """Run the solver on a part of the rows, where only limits watch."""
+        with watching(self._watchers_of_part(problem), start, partial(self._checked_start, problem)) as (start, watch):
+            return self._run(solver, problem, start, rng, watch)
+
+    def _watchers_of_part(self, problem: Problem) -> list[Callback]:
+        """Functions of a record of a fit to a part of the rows."""
+        own = (getattr(callback, "for_part", None) for callback in getattr(self, "callbacks", None) or ())
+        return [found for find in own if find is not None and (found := find()) is not None]
+
     def _watchers(self, solver: Solver, problem: Problem) -> list[Callback]:
         """Functions of a record."""
         callbacks = [*(getattr(self, "callbacks", None) or ())]

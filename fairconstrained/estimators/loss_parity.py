@@ -321,12 +321,9 @@ class LossParityClassifier(
         """The callback that stops early; none if there are no rows to stop by."""
         return [] if self._held_out is None else [StopEarly(partial(self._held_out_loss, problem.parametric))]
 
-    def _solve_part(
-        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
-    ) -> SolverResult:
-        """Implement `BaseFairEstimator._solve_part`; it stops early, too."""
-        stops = next(iter(self._early_stop(problem)), None)
-        return self._completed(solver, problem, self._run(solver, problem, start, rng, stops), rng)
+    @override
+    def _watchers_of_part(self, problem: Problem) -> list[Callback]:
+        return [*super()._watchers_of_part(problem), *self._early_stop(problem)]
 
     def _held_out_loss(self, model: ParametricModel, params: np.ndarray) -> float:
         assert self._held_out is not None  # there is no stopping without
