@@ -52,7 +52,7 @@ class AdamLagrangian(StochasticSolver):
        as under a low bound on the loss of every group, the result is that of the second part.
 
     The options of every `StochasticSolver`, such as ``select`` and ``max_time``, apply to the first part. After an
-    interruption the other two parts still run.
+    interruption the other two parts still run; another one ends the second part, if ``keep_on_interrupt`` is set.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class AdamLagrangian(StochasticSolver):
         result = super().solve(problem, start, random_state, callback)
         if not self.polish or not problem.constraints:
             return result
-        exact = AugmentedLagrangian(tol=self.tol, verbose=self.verbose)
+        exact = AugmentedLagrangian(tol=self.tol, verbose=self.verbose, keep_on_interrupt=self.keep_on_interrupt)
         layer = problem.parametric.last_layer(result.model_state, problem.data)
         if layer is None:
             polished = exact.solve(problem, _start(problem, result, result.model_state), random_state)
@@ -167,8 +167,8 @@ class AdamLagrangian(StochasticSolver):
             constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
             history=(*trained.history, *polished.history),
             start=replace(trained.start, model_state=params),
-            message=trained.message,
-            stopped_by=trained.stopped_by,
+            message=trained.message or (polished.message if polished.stopped_by else ""),
+            stopped_by=trained.stopped_by or polished.stopped_by,
         )
 
 

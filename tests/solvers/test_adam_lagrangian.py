@@ -19,6 +19,7 @@ from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Loss
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Status, make_solver
 from fairconstrained.solvers import adam_lagrangian as module
+from fairconstrained.solvers._augmented.outer_iterations import OuterIterations
 from fairconstrained.solvers.adam_lagrangian import _fair_factor, _head, _is_fair, _made_fair, _restored
 from tests.covering import each_value
 
@@ -259,6 +260,22 @@ def test_an_interruption_keeps_the_promise(two_groups):
     assert "of epoch 2: it was interrupted" in result.message
     assert gap_of(problem, result.model_state) <= 0.005 + 1e-9
     assert result.n_iter == 2
+
+
+def test_an_interruption_of_the_second_part_keeps_what_was_trained(two_groups, monkeypatch):
+    def interrupt(self, source, problem):
+        raise KeyboardInterrupt
+
+    problem = problem_of(two_groups, LossParity(0.005))
+    whole = solve(problem)
+    monkeypatch.setattr(OuterIterations, "step", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        solve(problem)
+    result = solve(problem, keep_on_interrupt=True)
+    assert "in iteration 1: it was interrupted" in result.message
+    assert result.stopped_by == "an interruption"
+    assert gap_of(problem, result.model_state) <= 0.005 + 1e-9
+    assert result.n_iter == whole.n_iter
 
 
 def test_a_warm_start_from_the_result_goes_on_with_training(two_groups):

@@ -270,3 +270,27 @@ def test_a_run_that_diverges_keeps_the_best_model_so_far(parity_problem, monkeyp
     largest = 0.1 + problem.constraints[0].granularity
     feasible = [record["objective"] for record in before.history if record["demographic_parity"] <= largest]
     assert result.objective == pytest.approx(min(feasible), rel=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.2, 0.4])
+def test_an_interruption_anywhere_keeps_what_was_found(parity_problem, monkeypatch, share):
+    """Also before the first iterate is assessed, in the minimisation of the objective alone."""
+    problem, forward, n_calls = parity_problem(DemographicParity, 0.1), LinearModel.forward, []
+
+    def counted(self, *arguments):
+        n_calls.append(self)
+        if len(n_calls) == last:
+            raise KeyboardInterrupt
+        return forward(self, *arguments)
+
+    monkeypatch.setattr(LinearModel, "forward", counted)
+    last = np.inf
+    whole = solve(problem)
+    last = 2 + int(share * len(n_calls))  # the first call is made before the run begins
+    n_calls.clear()
+    result = solve(problem, keep_on_interrupt=True)
+    assert "it was interrupted, and the best model so far is kept" in result.message
+    assert result.stopped_by == "an interruption"
+    assert np.isfinite(result.objective)
+    assert result.status.is_infeasible == (not problem.holds(problem.scores(result.model_state)))
+    assert len(result.history) < len(whole.history)

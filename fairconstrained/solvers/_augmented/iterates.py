@@ -117,10 +117,8 @@ class Iterates:
 
     @property
     def end(self) -> Iterate:
-        """The best feasible iterate, or the one nearest to feasibility."""
-        iterate = self.best or self.nearest
-        assert iterate is not None  # every run assesses its start
-        return iterate
+        """The best feasible iterate, or the one nearest to feasibility; the present one of a run that has none yet."""
+        return self.best or self.nearest or self.measure(self.params.copy())
 
     def moved_to(self, params: np.ndarray) -> Point:
         """Make ``params`` the present iterate; returns its point, for `assess`."""
