@@ -373,6 +373,18 @@ def test_the_file_is_written_while_training_goes_on(tmp_path):
     assert len(path.read_text().splitlines()) == 4  # names and three epochs
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of the few iterations
+@pytest.mark.parametrize("solver", ["auto", "augmented_lagrangian"])
+def test_the_numbers_of_a_history_go_on_from_one_run_to_the_next(solver):
+    """The epochs and the last layer of a network, or a run that has missed stricter bounds and one under its own."""
+    model = fit(classifier(solver=solver, hidden_layer_sizes=(), new_row_folds=2, max_epochs=2))
+    numbers = [record["n_iter"] for record in model.history_]
+    assert (np.diff(numbers) <= 0).any()  # there are two runs
+    for name in ("seconds", "n_evaluations"):
+        assert np.all(np.diff([record[name] for record in model.history_]) >= 0)
+    assert model.history_[-1]["n_evaluations"] <= model.n_evaluations_
+
+
 # --- the bar
 
 

@@ -154,8 +154,8 @@ class LossParityClassifier(
     n_iter_, n_evaluations_ : int
         Numbers of epochs, and of evaluations in units of passes over all rows.
     history_ : list of dict
-        One record per epoch, and per iteration of the part that follows the epochs; with "cross_fitted_network" one
-        for each search of its numbers.
+        One record per epoch, and per iteration of the part that follows the epochs, whose ``n_iter`` begins again at 0;
+        with "cross_fitted_network" one for each search of its numbers.
 
     Raises
     ------

@@ -29,9 +29,11 @@ __all__ = [
     "SolverResult",
     "Status",
     "StoppedBy",
+    "joined_history",
     "make_solver",
     "named_multipliers",
     "record_after",
+    "seconds_of",
     "solver_class",
     "solver_with",
     "surrogate_result",
@@ -161,12 +163,24 @@ class SolverResult:
         """Return this result with the counts and records of a run from which it went on."""
         before = {"n_iter": first.n_iter, "n_evaluations": first.n_evaluations}
         counts = {name: getattr(self, name) + count for name, count in before.items()}
-        return replace(self, history=(*first.history, *(record_after(own, **before) for own in self.history)), **counts)
+        return replace(self, history=joined_history(first.history, self.history, **before), **counts)
 
 
-def record_after(record: Mapping[str, Any], **before: int) -> dict[str, Any]:
-    """Return a history record whose counts, where it has them, go on from those ``before``."""
-    return {**record, **{name: record[name] + before[name] for name in before.keys() & record}}
+def joined_history(
+    first: Sequence[Mapping[str, Any]], later: Iterable[Mapping[str, Any]], **before: int
+) -> tuple[dict[str, Any], ...]:
+    """Return the records of two runs, where the seconds of the later ones, and counts, go on from those ``before``."""
+    return (*map(dict, first), *(record_after(own, seconds=seconds_of(first), **before) for own in later))
+
+
+def seconds_of(records: Sequence[Mapping[str, Any]]) -> float:
+    """Return the seconds that some records took."""
+    return float(records[-1].get("seconds", 0.0)) if records else 0.0
+
+
+def record_after(record: Mapping[str, Any], **before: float) -> dict[str, Any]:
+    """Return a history record whose numbers, where it has them, go on from those ``before``."""
+    return {**record, **{name: record[name] + before[name] for name in record.keys() & before}}
 
 
 @dataclass(frozen=True)

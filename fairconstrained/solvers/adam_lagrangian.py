@@ -14,7 +14,7 @@ from fairconstrained.models import LastLayer, LinearModel, ParametricModel
 from fairconstrained.objectives import BoundLoss, Loss
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._augmented.warm_start import start_after
-from fairconstrained.solvers._base import Callback, SolverResult, Status
+from fairconstrained.solvers._base import Callback, SolverResult, Status, joined_history
 from fairconstrained.solvers._options import Count, NonNegative, Positive, Share
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.gradient_descent import AdamDirection
@@ -165,7 +165,7 @@ class AdamLagrangian(StochasticSolver):
             objective=point.objective,
             surrogate_violation=float(point.constraints.max(initial=0.0)),
             constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
-            history=(*trained.history, *polished.history),
+            history=joined_history(trained.history, polished.history, n_evaluations=trained.n_evaluations),
             start=replace(trained.start, model_state=params),
             message=trained.message or (polished.message if polished.stopped_by else ""),
             stopped_by=trained.stopped_by or polished.stopped_by,

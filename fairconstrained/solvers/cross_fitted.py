@@ -12,7 +12,15 @@ from typing_extensions import override
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, record_after
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    Status,
+    record_after,
+    seconds_of,
+)
 from fairconstrained.solvers._few_rows import FewDirections, InSpan, cut_short
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
@@ -228,7 +236,8 @@ class CrossFitted(Solver):
         callback: Callback | None,
     ) -> SolverResult:
         """The result of the solver for all rows, which goes on with the records and counts of searches in spans."""
-        later = partial(record_after, n_iter=n_iter, n_evaluations=n_evaluations)
+        seconds = seconds_of(recorder.records)
+        later = partial(record_after, n_iter=n_iter, n_evaluations=n_evaluations, seconds=seconds)
         told = None if callback is None else lambda record: callback(later(record))
         found = self._on_all_rows(problem).solve(problem, None, rng, told)
         return replace(
