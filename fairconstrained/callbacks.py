@@ -176,10 +176,9 @@ class Checkpoint(TrainingCallback):
     would have ended with (but ``early_stopping`` begins to count anew). There are three exceptions: boosted trees keep
     their trees and the best number of them so far, and find the multipliers of the bounds anew, so that the next trees
     are others; "augmented_lagrangian" keeps the parameters alone, see `resumable` for a whole state; and of
-    "cross_fitted_network" nothing is saved. Give every fit a file of its own, and give none
-    to the fits of a search or a cross-validation: a file of a fit to other data is refused, which all targets, weights
-    and groups and the features of about a thousand rows tell, to the last digit. The file is a pickle: open only your
-    own.
+    "cross_fitted_network" nothing is saved. Give every fit a file of its own, and give none to the fits of a search, a
+    path or a cross-validation: a file of a fit to other data is refused, which all targets, weights and groups and the
+    features of about a thousand rows tell, to the last digit. The file is a pickle: open only your own.
 
     Parameters
     ----------

@@ -47,7 +47,8 @@ class EpochStreaming(BaseFairEstimator):
 
         Earlier rows are not kept, so the bound ``kappa`` is not guaranteed, and ``constraint_values_`` are those of the
         rows of this call, NaN if a group is not among them. All groups are compared, whatever ``min_group_size`` is.
-        Call `fit` for a model that keeps the bound.
+        ``callbacks`` are not called, and no rows are set aside for ``early_stopping``. Call `fit` for a model that
+        keeps the bound.
 
         Parameters
         ----------
