@@ -13,7 +13,7 @@ from typing import Any
 from tqdm import tqdm
 from typing_extensions import override
 
-from fairconstrained.checks.pickles import read_pickle, write_pickle
+from fairconstrained.checks.pickles import check_place, read_pickle, write_pickle
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Start
 from fairconstrained.solvers import Callback
@@ -192,8 +192,8 @@ class Checkpoint(TrainingCallback):
     Raises
     ------
     ValueError
-        If ``every`` is below 1. In `fit`: if the file is no checkpoint, or belongs to other data; for a network also if
-        it belongs to a model of another size.
+        If ``every`` is below 1. In `fit`: if there is no such folder, or the file is no checkpoint, or belongs to other
+        data; for a network also if it belongs to a model of another size.
     """
 
     def __init__(self, path: str | PathLike[str], *, every: int = 1, resume: bool = True) -> None:
@@ -206,6 +206,7 @@ class Checkpoint(TrainingCallback):
     @override
     def begin(self) -> Start | None:
         path = Path(self.path)
+        check_place(path)
         if not self.resume or not path.exists():
             return None
         return read_pickle(path, Start)

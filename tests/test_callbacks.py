@@ -521,6 +521,15 @@ def test_files_that_are_no_checkpoint(tmp_path, content, message):
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize(("path", "message"), [("none/file", "there is no folder .*none"), (".", "is a folder; pass")])
+def test_a_place_where_no_checkpoint_can_be_is_told_before_the_training(tmp_path, path, message):
+    n_iter = []
+    model = loose(lambda record: n_iter.append(record["n_iter"]), Checkpoint(tmp_path / path))
+    with pytest.raises(ValueError, match=message):
+        fit(model)
+    assert n_iter == []
+
+
 @pytest.mark.parametrize("every", [0, -1])
 def test_checkpoints_at_least_every_epoch(every):
     with pytest.raises(ValueError, match=f"every must be at least 1, got {every}"):

@@ -7,9 +7,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["read_pickle", "write_pickle"]
+__all__ = ["check_place", "read_pickle", "write_pickle"]
 
 T = TypeVar("T")
+
+
+def check_place(path: str | PathLike[str]) -> None:
+    """Raise ValueError if a checkpoint cannot be written there, as there is no folder or the path is one."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ValueError(f"the checkpoint {path} cannot be written: there is no folder {path.parent}. Make it first.")
+    if path.is_dir():
+        raise ValueError(f"the checkpoint {path} is a folder; pass the path of a file in it.")
 
 
 def write_pickle(path: str | PathLike[str], value: Any) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairconstrained.checks.pickles import read_pickle, write_pickle
+from fairconstrained.checks.pickles import check_place, read_pickle, write_pickle
 
 if TYPE_CHECKING:
     from fairconstrained.problem import Problem
@@ -248,10 +248,7 @@ def resumable(path: str | PathLike[str], *, every: float = 60.0) -> Iterator[Non
     if not every >= 0:
         raise ValueError(f"every must be a number of seconds of at least 0, got {every!r}.")
     path = Path(path)
-    if not path.parent.is_dir():
-        raise ValueError(f"the checkpoint {path} cannot be written: there is no folder {path.parent}. Make it first.")
-    if path.is_dir():
-        raise ValueError(f"the checkpoint {path} is a folder; pass the path of a file in it.")
+    check_place(path)
     known = read_pickle(path, list) if path.exists() else []
     if not all(isinstance(each, Minimum) for each in known):
         raise ValueError(f"{path} is not a checkpoint of fits: its list holds something else.")
