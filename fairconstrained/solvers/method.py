@@ -48,9 +48,13 @@ class Incumbent:
         """Whether there is an iterate within the bounds."""
         return self.excess <= 0
 
+    def best_or(self, other: np.ndarray) -> np.ndarray:
+        """Return the best iterate, and ``other`` before the first `offer`."""
+        return other if self.z is None else self.z
+
     def feasible_or(self, other: np.ndarray) -> np.ndarray:
         """Return the best iterate within the bounds, and ``other`` where there is none."""
-        return self.z if self.z is not None and self.is_feasible else other
+        return self.best_or(other) if self.is_feasible else other
 
 
 class Method(ABC):

@@ -188,7 +188,7 @@ class _TwoPlayers(Method):
     @override
     def output(self) -> np.ndarray:
         """The best recorded iterate, or the one nearest to ``kappa`` where none is within."""
-        return self.z if self._best.z is None else self._best.z
+        return self._best.best_or(self.z)
 
     @override
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:

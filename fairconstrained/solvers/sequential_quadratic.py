@@ -282,7 +282,7 @@ class _Steps(Method):
 
     @override
     def output(self) -> np.ndarray:
-        return self.z if self._best.z is None else self._best.z
+        return self._best.best_or(self.z)
 
     @override
     def named_multipliers(self, names: Sequence[str]) -> dict[str, float] | None:

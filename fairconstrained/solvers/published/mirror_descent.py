@@ -130,4 +130,4 @@ class _Passes(Method):
     @override
     def output(self) -> np.ndarray:
         """The best of the means: of least objective within the surrogates' bounds, or of the smallest violation."""
-        return self.z if self._best.z is None else self._best.z
+        return self._best.best_or(self.z)
