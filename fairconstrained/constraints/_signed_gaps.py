@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -12,7 +13,6 @@ from typing_extensions import override
 
 from fairconstrained.constraints._optimism import KnowsOptimism
 from fairconstrained.constraints._smoothed import BoundSmoothed
-from fairconstrained.constraints.offsets import free_offset
 
 __all__ = ["BoundSignedGaps"]
 
@@ -25,6 +25,8 @@ class BoundSignedGaps(KnowsOptimism, BoundSmoothed):
     """
 
     optimism: np.ndarray | None = None
+
+    ignores_shifts: ClassVar[bool] = True
 
     @abstractmethod
     def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
@@ -55,10 +57,6 @@ class BoundSignedGaps(KnowsOptimism, BoundSmoothed):
     @override
     def _correction_at(self, scores: np.ndarray) -> Tensor:
         return torch.from_numpy(self._exact_gaps(scores)) - self._smooth_gaps(torch.from_numpy(scores))
-
-    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-        """Implement `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
-        return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
     @property
     def _limits(self) -> Tensor | float:

@@ -92,6 +92,7 @@ class _SomeRows(BoundConstraint):
 
     bounds_metric = _handed_on("bounds_metric")
     counts_rows = _handed_on("counts_rows")
+    ignores_shifts = _handed_on("ignores_shifts")
     first_blur = _handed_on("first_blur")
     scale = _handed_on("scale")
     penalty_factor = _handed_on("penalty_factor")

@@ -12,6 +12,7 @@ import torch
 
 from fairconstrained.checks.messages import is_number
 from fairconstrained.constraints._resolution import CellSizes, check_sizes, resolution
+from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
 from fairconstrained.views import Exact
 
@@ -37,6 +38,8 @@ class BoundConstraint(Exact):
     counts_rows: ClassVar[bool] = False
     #: Whether `metrics` takes hardly longer for many models than for one.
     measures_at_once: ClassVar[bool] = False
+    #: Whether nothing changes when all scores move alike, so that they may move wherever the objective is best.
+    ignores_shifts: ClassVar[bool] = False
     #: Width with which a solver begins that narrows surrogates, in standard deviations of the scores: wide enough to
     #: see a fifth of the rows around a threshold.
     first_blur: ClassVar[float] = 0.1
@@ -263,7 +266,8 @@ class BoundConstraint(Exact):
         offsets : ndarray of shape (n_groups,)
             Offsets; zero, unless the constraint can find better ones.
         """
-        return np.zeros(self.data.n_groups)
+        free = free_offset(scores, gains, threshold) if self.ignores_shifts else 0.0
+        return np.full(self.data.n_groups, free)
 
     @property
     def decision_threshold(self) -> float | None:

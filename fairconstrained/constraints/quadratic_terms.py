@@ -15,7 +15,6 @@ from typing_extensions import override
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints.auc_sets import AUCSets, side_names
 from fairconstrained.constraints.base import BoundConstraint
-from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData, Rows
 from fairconstrained.metrics.auc_sets import AUCDifference
 from fairconstrained.pairwise import PairTerms
@@ -50,6 +49,7 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
     """
 
     bounds_metric: ClassVar[bool] = False
+    ignores_shifts: ClassVar[bool] = True
 
     data: FairData
     kappa: float
@@ -85,10 +85,6 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """Implement `Exact.refined`; the bound is on this very surrogate, so only the margin changes."""
         return replace(self, margin=margin)
-
-    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-        """Implement `BoundConstraint.offsets`; nothing changes when all scores move alike."""
-        return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Return the surrogate minus its bound."""

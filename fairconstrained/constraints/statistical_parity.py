@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Self
+from typing import ClassVar, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,7 +18,6 @@ from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import IntervalConstraint
 from fairconstrained.constraints._rates import BoundSplitParity
 from fairconstrained.constraints.base import check_kappa
-from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics.ranks import gaps_by_threshold, rank_table, ranks_of_models
@@ -98,6 +97,8 @@ class BoundStatisticalParity(BoundSplitParity):
     """
 
     levels: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    ignores_shifts: ClassVar[bool] = True
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -214,10 +215,6 @@ class BoundStatisticalParity(BoundSplitParity):
 
     def _thresholds(self, scores: np.ndarray) -> Tensor:
         return torch.from_numpy(self.initial_aux(scores))
-
-    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-        """Implement `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
-        return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
     @cached_property
     def _window(self) -> tuple[np.ndarray, float, PercentileIntervals]:

@@ -5,7 +5,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.constraints import (
+    AUCGap,
+    DemographicParity,
+    GroupAUC,
+    LossParity,
+    QuadraticAUCGap,
+    RateGap,
+    StatisticalParity,
+)
 from fairconstrained.constraints.offsets import group_offsets, shared_offset
 
 
@@ -126,9 +134,21 @@ def test_demographic_parity_finds_the_best_offsets_within_kappa(make_data, draw_
             assert gain_of(moved, gains, 0.5) <= best + 1e-9
 
 
-def test_statistical_parity_moves_all_scores_alike(make_data, draw_scores):
+IGNORING_SHIFTS = [StatisticalParity(0.5), GroupAUC(0.5), AUCGap(0.5), QuadraticAUCGap(0.5)]
+
+
+@pytest.mark.parametrize("constraint", [*IGNORING_SHIFTS, DemographicParity(0.5), RateGap(0.5), LossParity(0.5)])
+def test_constraints_say_whether_they_ignore_a_shift_of_all_scores(make_data, draw_scores, constraint):
     data = make_data(counts=(12, 15))
-    constraint, scores = StatisticalParity(0.5).unchecked(data), draw_scores(data)
+    bound, scores = constraint.unchecked(data), draw_scores(data)
+    assert bound.ignores_shifts == (constraint in IGNORING_SHIFTS)
+    assert (bound.exact(scores + 0.7) == pytest.approx(bound.exact(scores))) == bound.ignores_shifts
+
+
+@pytest.mark.parametrize("constraint", IGNORING_SHIFTS)
+def test_constraints_that_ignore_shifts_move_all_scores_alike(make_data, draw_scores, constraint):
+    data = make_data(counts=(12, 15))
+    constraint, scores = constraint.unchecked(data), draw_scores(data)
     gains = np.random.default_rng(0).normal(size=data.n_samples)
     offsets = constraint.offsets(scores, gains, 0.0, False)
     assert offsets[0] == offsets[1]

@@ -95,7 +95,7 @@ def test_what_is_said_of_the_constraint_is_that_of_the_compared_rows(both, data,
     assert [view for view in VIEWS if isinstance(whole, view)] == [view for view in VIEWS if isinstance(inner, view)]
     for name in ("name", "kappa", "scale", "penalty_factor", "component_names", "n_aux", "granularity", "resolution"):
         assert getattr(whole, name) == getattr(inner, name), name
-    for name in ("bounds_metric", "counts_rows", "compares"):
+    for name in ("bounds_metric", "counts_rows", "ignores_shifts", "compares"):
         assert getattr(whole, name) == getattr(inner, name), name
     np.testing.assert_array_equal(whole.components, inner.components)
     assert whole.metric(scores) == inner.metric(own)
