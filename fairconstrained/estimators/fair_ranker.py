@@ -36,7 +36,6 @@ from fairconstrained.estimators.parameters import (
 )
 from fairconstrained.groups import Groups, Unions
 from fairconstrained.metrics.ranking import PAIRS, compared_cells, kinds_of_pairs, pair_accuracies
-from fairconstrained.models import LinearModel
 from fairconstrained.models.pairs import PairModel
 from fairconstrained.objectives import Logistic, Objective
 from fairconstrained.problem import Problem
@@ -292,7 +291,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         """
         model, data = cast(PairModel, problem.model), problem.data
         is_small = data.n_samples * model.items.n_features <= _MOST_NUMBERS
-        if not is_small or not isinstance(model.base, LinearModel) or self.solver not in ("auto", CrossFitted.name):
+        if not is_small or not model.base.is_linear or self.solver not in ("auto", CrossFitted.name):
             return problem
         if fold_obstacle(problem, CrossFitted().n_folds, queries):
             return problem
@@ -311,7 +310,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
 
     def _auto_solver(self, problem: Problem) -> str:
         base = getattr(problem.model, "base", problem.model)
-        return super()._auto_solver(problem) if isinstance(base, LinearModel) else AdamLagrangian.name
+        return super()._auto_solver(problem) if base.is_linear else AdamLagrangian.name
 
     def _objective(self) -> Objective:
         return Logistic()

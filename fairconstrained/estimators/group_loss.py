@@ -27,7 +27,6 @@ from fairconstrained.estimators.parameters import (
     with_parameters,
 )
 from fairconstrained.metrics.cell_means import ROW_LOSSES, mean_by_cell
-from fairconstrained.models import LinearModel
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, BoundLargestMean, Loss
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import AdamLagrangian, GroupWeights, InteriorPoint, Solver, SolverResult, StoppedBy
@@ -156,7 +155,7 @@ class BaseGroupLoss(
             return InteriorPoint.name
         if isinstance(problem.objective, BoundLargestMean):
             return GroupWeights.name
-        return super()._auto_solver(problem) if isinstance(problem.model, LinearModel) else AdamLagrangian.name
+        return super()._auto_solver(problem) if problem.model.is_linear else AdamLagrangian.name
 
     @override
     def _solver(self, problem: Problem, **special: Any) -> Solver:

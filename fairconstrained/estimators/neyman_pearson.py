@@ -33,7 +33,6 @@ from fairconstrained.estimators.parameters import (
     parameter,
     with_parameters,
 )
-from fairconstrained.models import LinearModel
 from fairconstrained.models.base import OutputModel
 from fairconstrained.models.margins import MarginData, MarginModel
 from fairconstrained.objectives import Loss, Objective
@@ -260,8 +259,8 @@ class NeymanPearsonClassifier(
         return Product(tuple((slice(first, first + data.n_features), ball) for first in firsts))
 
     def _auto_solver(self, problem: Problem) -> str:
-        base = cast(MarginModel, problem.model).base
-        return self._default_solver if isinstance(base, LinearModel) else AdamLagrangian.name
+        is_linear = cast(MarginModel, problem.model).base.is_linear
+        return self._default_solver if is_linear else AdamLagrangian.name
 
     def _run(
         self,
