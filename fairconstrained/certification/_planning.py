@@ -26,6 +26,7 @@ from fairconstrained.certification.bootstrap import resampled, statistic_of
 from fairconstrained.certification.evidence import Evidence, evidence_of
 from fairconstrained.certification.sample import Sample, strata_of
 from fairconstrained.certification.seen_rows import bound_params
+from fairconstrained.checks.inputs import without_none
 from fairconstrained.constraints import Constraint
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
@@ -74,8 +75,7 @@ class Part:
     @property
     def metadata(self) -> dict[str, Any]:
         """Return the arguments of `fit` besides ``X`` and ``y``."""
-        given = {"sensitive_features": self.groups, "sample_weight": self.weights, "strata": self.strata}
-        return {name: value for name, value in given.items() if value is not None}
+        return without_none(sensitive_features=self.groups, sample_weight=self.weights, strata=self.strata)
 
 
 @dataclass(frozen=True, eq=False)

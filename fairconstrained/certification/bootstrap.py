@@ -28,7 +28,7 @@ from fairconstrained.certification.resampling import (
     without_blocks,
 )
 from fairconstrained.certification.sample import Sample, resolve_metric, strata_of
-from fairconstrained.checks.inputs import as_table, refuse_masked
+from fairconstrained.checks.inputs import as_table, refuse_masked, without_none
 from fairconstrained.checks.messages import check_fraction
 from fairconstrained.groups import GroupEncoder
 
@@ -208,12 +208,11 @@ def statistic_of(
     params: Mapping[str, Any] | None = None,
 ) -> Callable[[np.ndarray], float]:
     """The metric of some of the rows; of its ``params`` only those with an entry for every row are read."""
-    groups = _quick(sensitive_features)
+    columns = without_none(sensitive_features=_quick(sensitive_features), sample_weight=sample_weight)
     own = {name: value for name, value in (params or {}).items() if name in _OF_ROWS}
 
     def of_rows(rows: np.ndarray) -> float:
-        metadata = {"sensitive_features": groups, "sample_weight": sample_weight}
-        taken = {name: _safe_indexing(column, rows) for name, column in metadata.items() if column is not None}
+        taken = {name: _safe_indexing(column, rows) for name, column in columns.items()}
         taken |= {name: _OF_ROWS[name](value, rows) for name, value in own.items()}
         return float(function(None if y_true is None else y_true[rows], response[rows], **taken))
 

@@ -1,4 +1,4 @@
-"""Sensitive features in any form become one kind of table, or a readable error."""
+"""Columns as users pass them: sensitive features in any form become one kind of table, or a readable error."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ __all__ = [
     "refuse_masked",
     "telling_columns",
     "warn_of_another_order",
+    "without_none",
 ]
 
 _ALLOWED = "one column of groups or a table of columns: a list, an array, a Series or a DataFrame"
@@ -114,6 +115,11 @@ def as_numbers(values: Any, name: str, remedy: str) -> np.ndarray:
     """Return values as an array of floats; raises ValueError for text and dates, with advice for text."""
     with telling_columns(values, name, remedy):
         return np.asarray(values, dtype=np.float64)
+
+
+def without_none(**values: Any) -> dict[str, Any]:
+    """Return the arguments that are given: those that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained.checks.inputs import in_memory, is_dask, warn_of_another_order
+from fairconstrained.checks.inputs import in_memory, is_dask, warn_of_another_order, without_none
 from fairconstrained.model_selection.delegation import DelegatesToFitted
 from fairconstrained.tables import Table, dask_table
 from fairconstrained.tables.dask_table import partitions_of, row_partitions, running
@@ -103,7 +103,7 @@ class DaskEstimator(DelegatesToFitted):
             If X, y and other columns have the same row labels (index) in different orders; otherwise as for `fit` of
             the estimator.
         """
-        given = _present(sensitive_features=sensitive_features, sample_weight=sample_weight, strata=strata)
+        given = without_none(sensitive_features=sensitive_features, sample_weight=sample_weight, strata=strata)
         rows, y, given = self._gathered(X, y, given)
         if rows.index is None:  # otherwise the estimator compares all labels of rows with those of X
             warn_of_another_order(y=y, **given)
@@ -160,7 +160,7 @@ class DaskEstimator(DelegatesToFitted):
         score : float
         """
         check_is_fitted(self)
-        given = _present(sample_weight=sample_weight, sensitive_features=sensitive_features)
+        given = without_none(sample_weight=sample_weight, sensitive_features=sensitive_features)
         if is_dask(X):
             X, y, given = self._gathered(X, y, given)
         return self.estimator_.score(X, y, **given)
@@ -174,7 +174,7 @@ class DaskEstimator(DelegatesToFitted):
     def _by_partition(self, method: str, X: Any, sensitive_features: Any) -> Any:
         check_is_fitted(self)
         if not is_dask(X):
-            return getattr(self.estimator_, method)(X, **_present(sensitive_features=sensitive_features))
+            return getattr(self.estimator_, method)(X, **without_none(sensitive_features=sensitive_features))
         import dask
         import dask.array as da
 
@@ -220,9 +220,4 @@ class _Result:
         """Return the result for the rows of a partition."""
         if not X.shape[0]:
             return np.empty((0, *self.shape), dtype=self.dtype)
-        return getattr(self.estimator, self.method)(X, **_present(sensitive_features=sensitive_features))
-
-
-def _present(**columns: Any) -> dict[str, Any]:
-    """Columns that are given."""
-    return {name: values for name, values in columns.items() if values is not None}
+        return getattr(self.estimator, self.method)(X, **without_none(sensitive_features=sensitive_features))

@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 from typing_extensions import override
 
-from fairconstrained.checks.inputs import as_targets, warn_of_another_order
+from fairconstrained.checks.inputs import as_targets, warn_of_another_order, without_none
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.heads._fits import takes_in_fit
@@ -168,8 +168,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
             kind = "classifier" if self._classifies else "regressor or ranker"
             raise TypeError(f"head must be a {kind} of this package, got {head!r}.")
         warn_of_another_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, **fit_params}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = without_none(sensitive_features=sensitive_features, sample_weight=sample_weight, **fit_params)
         others = [name for name in given if name != "sensitive_features" and not has_fit_parameter(head, name)]
         for name in others:
             if name == "sample_weight":

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.metadata_routing import UNUSED
 
 from fairconstrained.checks.docstrings import documented_by
+from fairconstrained.checks.inputs import without_none
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.metrics import METRICS
 from fairconstrained.metrics.registry import check_options
@@ -181,7 +182,7 @@ class FairnessScorer(BaseEstimator):
                     f"sklearn.set_config(enable_metadata_routing=True) first, and pass {name}= to fit "
                     f"(to cross_validate: params={{{name!r}: ...}})."
                 )
-        return needed | ({} if sample_weight is None else {"sample_weight": sample_weight})
+        return needed | without_none(sample_weight=sample_weight)
 
     def _value(self, y_true: Any, response: Any, columns: Mapping[str, Any]) -> float:
         """The metric itself."""

@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_obje
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from fairconstrained.checks.inputs import without_none
 from fairconstrained.estimators.saving import PlainState
 
 __all__ = ["DelegatesToFitted", "with_requests_of"]
@@ -61,7 +62,7 @@ class DelegatesToFitted(PlainState, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         model = getattr(self, self._kept)
         with config_context(enable_metadata_routing=True):
-            given = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+            given = without_none(sensitive_features=sensitive_features)
             requested = get_routing_for_object(model).consumes(method, given) if given else ()
             return getattr(model, method)(X, **{name: given[name] for name in requested})
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
+from fairconstrained.checks.inputs import without_none
 from fairconstrained.checks.messages import is_number
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
@@ -186,7 +187,7 @@ def fairness_path(
     # an array, as metrics of older scikit-learn take nothing else
     weights = None if sample_weight is None else np.asarray(sample_weight)
     metadata = {"sensitive_features": sensitive_features, "sample_weight": weights, **(fit_params or {})}
-    rows = Rows(X, y, {name: value for name, value in metadata.items() if value is not None})
+    rows = Rows(X, y, without_none(**metadata))
     values = None if kappas is None else _checked(kappas, param)
     if values is None and param is not None:
         raise ValueError(f"kappas must be given with param={param!r}: a grid is known only for bounds.")

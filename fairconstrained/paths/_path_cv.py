@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
+from fairconstrained.checks.inputs import without_none
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.model_selection.delegation import DelegatesToFitted, with_requests_of
@@ -223,12 +224,12 @@ class FairnessPathCV(ChoiceParameters, DelegatesToFitted):
         """
         check_is_fitted(self)
         # a pipeline's own score takes the groups only while metadata routing is on
-        groups = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+        groups = without_none(sensitive_features=sensitive_features)
         X, model = before_last_step(self.best_estimator_, X, **groups), last_step(self.best_estimator_)
-        given = {"sample_weight": sample_weight, **params}
+        given = without_none(sample_weight=sample_weight, **params)
         if "sensitive_features" in inspect.signature(model.score).parameters:
-            given["sensitive_features"] = sensitive_features
-        return model.score(X, y, **{name: value for name, value in given.items() if value is not None})
+            given |= groups
+        return model.score(X, y, **given)
 
     def _get_metadata_request(self) -> MetadataRequest:
         """Request whatever the estimator requests besides the groups, such as ``qid``."""

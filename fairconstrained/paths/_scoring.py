@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from fairconstrained.checks.inputs import without_none
 from fairconstrained.estimators import AUCFairClassifier, CorrelationPenaltyClassifier
 from fairconstrained.model_selection import FairnessScorer, get_fairness_scorer, get_fairness_scorer_names
 from fairconstrained.paths._rows import Rows
@@ -102,5 +103,4 @@ def _taken(scorer: Any) -> frozenset[str]:
 
 def _own_score(estimator: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
     """The `score` of an estimator that is neither a classifier nor a regressor."""
-    given = {"qid": qid, "sample_weight": sample_weight}
-    return estimator.score(X, y, **{name: value for name, value in given.items() if value is not None})
+    return estimator.score(X, y, **without_none(qid=qid, sample_weight=sample_weight))

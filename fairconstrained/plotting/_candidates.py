@@ -9,7 +9,7 @@ import pandas as pd
 
 from fairconstrained.model_selection import FairnessScorer, get_fairness_scorer
 
-__all__ = ["column_words", "deviation_of", "listed", "metadata_of", "scorer_of", "scoring_name"]
+__all__ = ["column_words", "deviation_of", "listed", "scorer_of", "scoring_name"]
 
 
 def deviation_of(results: Mapping[str, Any] | pd.DataFrame, column: str) -> Any:
@@ -50,9 +50,3 @@ def scorer_of(scoring: Any, name: str) -> Callable[..., float]:
         return get_fairness_scorer(scoring)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
-
-
-def metadata_of(sensitive_features: Any, sample_weight: Any) -> dict[str, Any]:
-    """Return those of the two that were given, as keyword arguments."""
-    metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    return {key: value for key, value in metadata.items() if value is not None}

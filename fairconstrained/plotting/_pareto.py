@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score
 
+from fairconstrained.checks.inputs import without_none
 from fairconstrained.checks.messages import shortened
 from fairconstrained.metrics import independence_gap
 from fairconstrained.model_selection import pareto_front
@@ -18,7 +19,6 @@ from fairconstrained.plotting._candidates import (
     column_words,
     deviation_of,
     listed,
-    metadata_of,
     scorer_of,
     scoring_name,
 )
@@ -251,7 +251,7 @@ class ParetoFrontDisplay(Display):
         for candidate in candidates:
             check_model(candidate, "estimators: each")
         scorers = [scorer_of(performance, "performance"), scorer_of(fairness, "fairness")]
-        metadata = metadata_of(sensitive_features, sample_weight)
+        metadata = without_none(sensitive_features=sensitive_features, sample_weight=sample_weight)
         values = [[scorer(candidate, X, y, **metadata) for candidate in candidates] for scorer in scorers]
         names = [column_words(s) if isinstance(s, str) else scoring_name(s) for s in (performance, fairness)]
         display = cls(*values, performance_name=names[0], fairness_name=names[1], name=name)
@@ -287,7 +287,7 @@ class ParetoFrontDisplay(Display):
         TypeError
             If ``performance`` or ``gap`` is no function.
         """
-        weights = metadata_of(None, sample_weight)
+        weights = without_none(sample_weight=sample_weight)
         candidates = listed(y_preds, "y_preds")
         for parameter, function in {"performance": performance, "gap": gap}.items():
             if not callable(function):

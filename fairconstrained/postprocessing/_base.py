@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
+from fairconstrained.checks.inputs import without_none
 from fairconstrained.checks.messages import BY_ROUTING
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS
@@ -146,8 +147,7 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
             fitted = self.estimator.estimator if frozen else self.estimator
             check_is_fitted(fitted)
             return fitted
-        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = without_none(sensitive_features=sensitive_features, sample_weight=sample_weight)
         if get_config()["enable_metadata_routing"]:
             return clone(self.estimator).fit(X, y, **process_routing(self, "fit", **given).estimator.fit)
         taken = {name: value for name, value in given.items() if has_fit_parameter(self.estimator, name)}

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fairconstrained.checks.docstrings import entries, inherited_documentation
+from fairconstrained.checks.inputs import without_none
 from fairconstrained.checks.messages import meant
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import StopTraining
@@ -384,9 +385,8 @@ class Recorder:
             numbers = {name: value for name, value in record.items() if not isinstance(value, others)}
             print("  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in numbers.items()))
         if self._callback is not None:
-            extras = {"params": params, "state": state}
             try:
-                self._callback(record | {name: value for name, value in extras.items() if value is not None})
+                self._callback(record | without_none(params=params, state=state))
             except StopTraining as stop:
                 _check_chosen(stop, params)
                 self.stop = stop
