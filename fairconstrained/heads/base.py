@@ -179,16 +179,15 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
                     f"{name} in fit."
                 )
         taken = {name: value for name, value in given.items() if has_fit_parameter(head, name)}
-        if "X_constraint" in taken:
-            taken["X_constraint"] = np.zeros((_num_samples(taken["X_constraint"]), 1))
+        others_X = taken.get("X_constraint")
+        unscored = {} if others_X is None else {"X_constraint": np.zeros((_num_samples(others_X), 1))}
         # before the models are fitted, which may take long
-        head.check_columns(as_targets(y), **taken)
+        head.check_columns(as_targets(y), **taken | unscored)
         columns = {name: given[name] for name in ("sensitive_features", "sample_weight", *others) if name in given}
         features = scores.fit_transform(X, y, **columns)
-        if "X_constraint" in given:
-            own = given.get("sensitive_features_constraint")
-            given["X_constraint"] = scores.transform(given["X_constraint"], sensitive_features=own)
-        taken = {name: value for name, value in given.items() if has_fit_parameter(head, name)}
+        if others_X is not None:
+            own = taken.get("sensitive_features_constraint")
+            taken["X_constraint"] = scores.transform(others_X, sensitive_features=own)
         own = head.verbose
         head.set_params(verbose=max(int(own), int(self.verbose))).fit(features, y, **taken).set_params(verbose=own)
         self.__dict__ = fitted.with_own_steps([("scores", scores), ("head", head)]).__dict__
