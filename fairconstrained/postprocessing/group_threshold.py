@@ -183,9 +183,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         constraints, objective = self._constraints(), self._objective()
         y = as_targets(y)
-        weights = np.ones(y.size)
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
         groups = encode_groups(sensitive_features, y, weights)
         targets = self._encode_target(y, weights).values
         constraints = {name: constraint.of_labels(self.classes_.tolist()) for name, constraint in constraints.items()}

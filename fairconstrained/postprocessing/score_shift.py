@@ -119,9 +119,7 @@ class ScoreShiftPostprocessor(Postprocessor):
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         slopes, shifts = self._check_parameters()
         y = as_targets(y)
-        weights = np.ones(y.size)
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
         codes, labels, _ = encode_groups(sensitive_features, y, weights)
         self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
         self._take_names()
