@@ -115,7 +115,7 @@ def _against_others(data: FairData, number: int) -> FairData:
 
 
 def _margins(scores: np.ndarray, width: float) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    r"""Smooth margins :math:`s_k - w \log \sum_{j \ne k} e^{s_j / w}`; with width 0 those of `class_margins`.
+    r"""Smooth margins :math:`s_k - w \log \sum_{j \ne k} e^{s_j / w}`; with width 0 those of `class_margins`, or zero.
 
     A sigmoid of width w makes the softmax of :math:`s / w` of them, which has no corners where two other classes meet.
 

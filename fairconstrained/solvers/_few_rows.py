@@ -12,7 +12,7 @@ import numpy as np
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Recorder, SolverResult, Status
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
-from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
+from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan, evaluations_of
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.terms import Measured
 
@@ -108,8 +108,7 @@ class FewDirections:
             if found.status.is_settled and problem.holds(problem.scores(params)):
                 found = self.complete(span.tighter(problem, reduced, found.model_state), found)
                 params = span.lift(found.model_state)
-            share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
-            measured, objective = self._see(params, int(np.ceil(found.n_evaluations * share)))
+            measured, objective = self._see(params, evaluations_of(problem, reduced, found.n_evaluations))
             is_kept = measured.excess <= 0 and found.status.is_settled
             if not is_kept and self.recorder.stop is not None:
                 found = cut_short(found, measured)

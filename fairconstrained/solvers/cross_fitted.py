@@ -33,6 +33,7 @@ from fairconstrained.solvers.cross_fitted_span import (
     CrossFittedModels,
     CrossFittedSpan,
     Shrunk,
+    evaluations_of,
     fewest_in_cells,
     has_few_rows,
 )
@@ -170,8 +171,7 @@ class CrossFitted(Solver):
             found, is_completed = self._in_span(reduced, span.free, near, random_state)
             # not on the way from another kappa
             near = None if found.start is None else replace(found.start, previous=None)
-            share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
-            n_evaluations += int(np.ceil(found.n_evaluations * share))
+            n_evaluations += evaluations_of(problem, reduced, found.n_evaluations)
             params, solved = span.lift(found.model_state), reduced
             if not is_completed and problem.holds(problem.scores(params)):
                 solved = span.tighter(problem, reduced, found.model_state)

@@ -33,6 +33,7 @@ __all__ = [
     "CrossFittedModels",
     "CrossFittedSpan",
     "Shrunk",
+    "evaluations_of",
     "fewest_in_cells",
     "has_few_in_cells",
     "has_few_rows",
@@ -326,6 +327,12 @@ def fewest_in_cells(problem: Problem, without_cells: float) -> float:
     """Number of rows of the smallest compared cell; ``without_cells`` where the constraints compare none."""
     cells = [sizes for each in problem.constraints if (sizes := each.compared_cells()) is not None]
     return min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=without_cells)
+
+
+def evaluations_of(problem: Problem, reduced: Problem, n_evaluations: int) -> int:
+    """Return the number of evaluations of a problem that cost as much as so many of a reduced one."""
+    share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
+    return int(np.ceil(n_evaluations * share))
 
 
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
