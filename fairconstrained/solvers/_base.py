@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
 from types import NoneType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from fairconstrained.checks.docstrings import entries, inherited_documentation
 from fairconstrained.checks.inputs import without_none
 from fairconstrained.checks.messages import meant
+from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import ParametricModel
@@ -36,9 +37,12 @@ __all__ = [
     "record_after",
     "seconds_of",
     "solver_class",
+    "solver_state",
     "solver_with",
     "surrogate_result",
 ]
+
+_State = TypeVar("_State")
 
 #: Called with one history record after every iteration, with the parameters ("params") and a `Start` to go on from
 #: ("state") where a solver gives them.
@@ -343,6 +347,14 @@ def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solv
     solver = solver_with(name, options)
     problem.check_solver(name)
     return solver
+
+
+def solver_state(start: Start | None, kind: type[_State], data: FairData | None = None) -> _State | None:
+    """Return what a solver has left in a start, if it is of that kind and was reached with the data that are given."""
+    if start is None:
+        return None
+    state = (start if data is None else start.on(data)).solver_state
+    return state if isinstance(state, kind) else None
 
 
 def _documented_defaults(solver: type[Solver]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from fairconstrained.solvers._base import (
     Status,
     record_after,
     seconds_of,
+    solver_state,
 )
 from fairconstrained.solvers._few_rows import FewDirections, InSpan, cut_short
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
@@ -153,8 +154,9 @@ class CrossFitted(Solver):
         on_all_rows, recorder = self._on_all_rows(problem), Recorder(callback, self.verbose)
         if not problem.component_names:
             return on_all_rows.solve(problem, None, random_state, callback)
-        state = None if start is None else start.on(problem.data).solver_state
-        known = state if isinstance(state, _Known) and state.n_folds == self.n_folds else None
+        known = solver_state(start, _Known, problem.data)
+        if known is not None and known.n_folds != self.n_folds:
+            known = None
         models, near = (None, None) if known is None else (known.models, known.start)
         span = CrossFittedSpan.of(problem, problem.data.folds(self.n_folds), random_state, models)
         n_evaluations, no_margins = 0 if known else span.models.n_evaluations, np.zeros(len(problem.constraints))
@@ -259,8 +261,8 @@ class CrossFitted(Solver):
         a fold :math:`p_{-k}`, the numbers without the fold are :math:`b + p_{-k} - p`, as p would be zero at the exact
         solution. Where rows are few, or errors are counted, a search from b on finds the solution without the fold.
         """
-        known = None if result.start is None else result.start.solver_state
-        if not isinstance(known, _Known) or result.status.is_infeasible:
+        known = solver_state(result.start, _Known)
+        if known is None or result.status.is_infeasible:
             return None
         chosen = known.chosen
         if chosen is None:

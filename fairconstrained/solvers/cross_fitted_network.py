@@ -14,7 +14,7 @@ from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel, Perceptron
 from fairconstrained.models.parts import LastLayer
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, SolverResult, Status
+from fairconstrained.solvers._base import Callback, Recorder, SolverResult, Status, solver_state
 from fairconstrained.solvers._few_rows import FewDirections, InSpan
 from fairconstrained.solvers._options import Count
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
@@ -130,8 +130,8 @@ class CrossFittedNetwork(AdamLagrangian):
         if not problem.component_names:
             return self._of_all_rows.solve(problem, None, random_state, callback)
         recorder = Recorder(callback, self.verbose)
-        known = None if start is None else start.on(problem.data).solver_state
-        if not isinstance(known, _Known) or known.solver != self:
+        known = solver_state(start, _Known, problem.data)
+        if known is None or known.solver != self:
             known = _Known(self, *self._networks(problem, random_state))
         heads = _Heads.of(problem, known.networks, self.n_folds)
         run = FewDirections(heads.problem, self.tol, completed, recorder, known.n_evaluations)
@@ -186,8 +186,8 @@ class CrossFittedNetwork(AdamLagrangian):
     @override
     def without_folds(self, problem: Problem, result: SolverResult) -> list[np.ndarray] | None:
         """Implement `Solver.without_folds`, with the networks of the folds and numbers that are solved for again."""
-        known = None if result.start is None else result.start.solver_state
-        if not isinstance(known, _Known) or known.chosen is None:
+        known = solver_state(result.start, _Known)
+        if known is None or known.chosen is None:
             return None
         heads, chosen, states = _Heads.of(problem, known.networks, self.n_folds), known.chosen, []
         for fold in range(self.n_folds):

@@ -19,6 +19,7 @@ from fairconstrained.solvers._base import (
     SolverResult,
     Status,
     StoppedBy,
+    solver_state,
     surrogate_result,
 )
 from fairconstrained.solvers._options import NonNegative
@@ -145,8 +146,8 @@ class IterativeSolver(Solver):
 
     def known_state(self, problem: Problem, start: Start | None) -> State | None:
         """Return the state in ``start`` of an earlier run of this solver with the same variables and comparisons."""
-        state = None if start is None else start.solver_state
-        if not isinstance(state, State) or (state.solver, state.names) != (self.name, problem.component_names):
+        state = solver_state(start, State)
+        if state is None or (state.solver, state.names) != (self.name, problem.component_names):
             return None
         n_variables = problem.n_params + sum(c.n_aux for c in problem.constraints)
         fits = state.method.z.size == n_variables and (self.continues or state.kappas == _kappas(problem))

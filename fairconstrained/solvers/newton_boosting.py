@@ -16,7 +16,15 @@ from fairconstrained.data import FairData
 from fairconstrained.models.boosted_trees import BoostedTrees, Ensemble, Growth
 from fairconstrained.objectives import BoundLargestMean, BoundObjective
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    Status,
+    named_multipliers,
+    solver_state,
+)
 from fairconstrained.solvers._decision_costs import costs_of, follow_costs
 from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers._pressure import Pressure, Pull
@@ -304,7 +312,7 @@ class _Run:
 
         A record of a run was not to have any number, and has as many at most.
         """
-        known = None if start is None else start.solver_state
+        known = solver_state(start, _Grown)
         if start is None or known is None or known.n_trees >= self.solver.n_trees:
             return None
         if known.n_folds != self.solver.n_folds:

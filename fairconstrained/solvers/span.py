@@ -17,7 +17,7 @@ from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._augmented.warm_start import start_of_parts
-from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status, StoppedBy
+from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status, StoppedBy, solver_state
 from fairconstrained.solvers._directions import (
     MOST_FEATURES,
     Curvature,
@@ -127,7 +127,7 @@ class Span(Solver):
         """Implement `Solver.solve`; from the result for another ``kappa`` it goes on with the multipliers."""
         begin = time.perf_counter()
         start = None if start is None else start.on(problem.data)
-        known = start.solver_state if start is not None and isinstance(start.solver_state, _Known) else None
+        known = solver_state(start, _Known)
         inner = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
         free, n_evaluations = (known.free, 0) if known else unconstrained(problem)
         if not problem.component_names or problem.holds(problem.scores(free)):
@@ -258,13 +258,13 @@ class _Basis:
 
 def _mapped(start: Start, through: Callable[[np.ndarray], np.ndarray]) -> Start:
     """A start, and those in it, with other parameters, for any data."""
-    widest = start.solver_state
+    widest = solver_state(start, Start)
     return replace(
         start,
         model_state=through(start.model_state),
         previous=None if start.previous is None else through(start.previous),
         fingerprint=None,
-        solver_state=_mapped(widest, through) if isinstance(widest, Start) else None,
+        solver_state=None if widest is None else _mapped(widest, through),
     )
 
 
@@ -332,9 +332,8 @@ def _models_of(start: Start | None) -> list[np.ndarray]:
     """Parameters of a start and of those in it."""
     if start is None:
         return []
-    widest = start.solver_state
     previous = [] if start.previous is None else [start.previous]
-    return [start.model_state, *previous, *_models_of(widest if isinstance(widest, Start) else None)]
+    return [start.model_state, *previous, *_models_of(solver_state(start, Start))]
 
 
 def _leading(vectors: np.ndarray, most: int, rank: float) -> np.ndarray:

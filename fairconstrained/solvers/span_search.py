@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, solver_state
 from fairconstrained.solvers._options import Count
 from fairconstrained.solvers._smoothed_sums import CellSums, SmoothedSums
 from fairconstrained.solvers._span_rows import LEAST_MULTIPLE, PRICES, End, SpanRows
@@ -124,8 +124,8 @@ class SpanSearch(Solver):
         callback: Callback | None = None,
     ) -> SolverResult:
         """Implement `Solver.solve`; from the result for another ``kappa`` it goes on from the model found there."""
-        known = None if start is None else start.on(problem.data).solver_state
-        free, n_evaluations = (known.params, 0) if isinstance(known, _Free) else unconstrained(problem)
+        known = solver_state(start, _Free, problem.data)
+        free, n_evaluations = unconstrained(problem) if known is None else (known.params, 0)
         recorder = Recorder(callback, self.verbose)
         sums = CellSums.of(problem, problem.scores(free))
         span = SpanRows.of(problem, free, self.max_directions, _FEW if sums else 0)

@@ -12,7 +12,7 @@ from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
 from fairconstrained.solvers._augmented.run import Run
-from fairconstrained.solvers._base import SolverResult
+from fairconstrained.solvers._base import SolverResult, solver_state
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 
 __all__ = ["follow", "predicted", "resume", "start_after", "start_of_parts", "without_idle_components"]
@@ -36,8 +36,9 @@ def follow(run: Run, start: Start) -> None:
     constraints = run.lagrangian.problem.constraints
     was_free = start.multipliers and not any(multipliers.any() for multipliers in start.multipliers)
     counts = any(c.counts_rows for c in constraints) and not Curvatures.suits(run.lagrangian.problem)
-    if counts and (was_free or isinstance(start.solver_state, Start)):
-        _narrow_anew(run, start)
+    widest = solver_state(start, Start)
+    if counts and (was_free or widest is not None):
+        _narrow_anew(run, start, widest or start)
         return
     _adopt(run, without_idle_components(start, constraints))
     params, origin = start.model_state, None
@@ -59,9 +60,8 @@ def predicted(start: Start, measure: Callable[[np.ndarray], Iterate]) -> tuple[n
     return last.params if found is None else found, last
 
 
-def _narrow_anew(run: Run, start: Start) -> None:
+def _narrow_anew(run: Run, start: Start, widest: Start) -> None:
     """Begin where the surrogate of the last run was widest, or at a solution without multipliers."""
-    widest = start.solver_state if isinstance(start.solver_state, Start) else start
     run.is_on_path, lagrangian = True, run.lagrangian
     _adopt(run, without_idle_components(widest, lagrangian.problem.constraints))
     run.progress.patience, run.inner_iter = _PATIENCE, _NARROWING_INNER_ITER
