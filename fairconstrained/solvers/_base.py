@@ -22,6 +22,7 @@ from fairconstrained.models import ParametricModel
 from fairconstrained.points import KeptPoint
 from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem, Start
 from fairconstrained.solvers._options import NonNegativeInt, check_options
+from fairconstrained.terms import Measured
 
 __all__ = [
     "SOLVERS",
@@ -415,6 +416,13 @@ def _check_chosen(stop: StopTraining, params: np.ndarray | None) -> None:
             f"StopTraining has parameters of shape {np.shape(stop.params)}, but those of the model have the shape "
             f"{params.shape}; give it the params of a record."
         )
+
+    def add_measured(self, problem: Problem, model_state: Any, **record: Any) -> tuple[Measured, float]:
+        """Append a record with the metrics and the objective of a state, and return these."""
+        scores = problem.scores(model_state)
+        measured, objective = problem.measured(scores), problem.objective_at(model_state, scores)
+        self.add(**record, objective=objective, **measured.values, excess=measured.excess)
+        return measured, objective
 
 
 def surrogate_result(

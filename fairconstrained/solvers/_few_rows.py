@@ -157,8 +157,4 @@ class FewDirections:
     def _see(self, params: np.ndarray, n_evaluations: int) -> tuple[Measured, float]:
         """Record the end of a search in a span; returns what it measures on the training rows, and the objective."""
         self.n_iter, self.n_evaluations = self.n_iter + 1, self.n_evaluations + n_evaluations
-        scores = self.problem.scores(params)
-        measured, objective = self.problem.measured(scores), self.problem.objective_at(params, scores)
-        counts = {"n_iter": self.n_iter, "n_evaluations": self.n_evaluations}
-        self.recorder.add(**counts, objective=objective, **measured.values, excess=measured.excess)
-        return measured, objective
+        return self.recorder.add_measured(self.problem, params, n_iter=self.n_iter, n_evaluations=self.n_evaluations)

@@ -179,10 +179,7 @@ class CrossFitted(Solver):
                 solved = span.tighter(problem, reduced, found.model_state)
                 found = completed(solved, found)
                 params = span.lift(found.model_state)
-            scores = problem.scores(params)
-            measured, objective = problem.measured(scores), problem.objective_at(params, scores)
-            counts = {"n_iter": n_iter, "n_evaluations": n_evaluations}
-            recorder.add(**counts, objective=objective, **measured.values, excess=measured.excess)
+            measured, objective = recorder.add_measured(problem, params, n_iter=n_iter, n_evaluations=n_evaluations)
             is_kept, is_stopped = measured.excess <= 0 and not found.status.is_infeasible, recorder.stop is not None
             if found.status is Status.INFEASIBLE_STATIONARY and not is_stopped:
                 break  # more bounds will not be kept either

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 import numpy as np
@@ -88,9 +88,7 @@ class GroupWeights(Solver):
         weights = np.full(len(names), 1 / len(names))
         best, least, best_weights, n_evaluations = params, np.inf, weights, 0
         for round_ in range(1, self.max_iter + 1):
-            part = Problem(
-                objective.weighted(weights), (), free.data, free.threshold, model=free.model, domain=free.domain
-            )
+            part = replace(free, objective=objective.weighted(weights))
             rate = self.learning_rate * (1 - (round_ - 1) / self.max_iter)
             inner = Adam(max_epochs=self.round_epochs, batch_size=size, learning_rate=rate)
             found = inner.solve(part, Start(params), random_state)
