@@ -30,7 +30,7 @@ from fairconstrained.features import beside
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, SolverResult, has_steps, scores_without_folds
-from fairconstrained.solvers.cross_fitted_span import fewest_in_cells
+from fairconstrained.solvers.cross_fitted_models import fewest_in_cells
 from fairconstrained.solvers.resuming import saved_minima
 
 __all__ = ["TellsNewRows"]

@@ -30,14 +30,8 @@ from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._sharpening import NARROW, WIDE, sharpened
 from fairconstrained.solvers._shifting import beats_constants, best_shifted
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
-from fairconstrained.solvers.cross_fitted_span import (
-    CrossFittedModels,
-    CrossFittedSpan,
-    Shrunk,
-    evaluations_of,
-    fewest_in_cells,
-    has_few_rows,
-)
+from fairconstrained.solvers.cross_fitted_models import CrossFittedModels, Shrunk, fewest_in_cells, has_few_rows
+from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan, evaluations_of
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.solvers.span import Span
 from fairconstrained.solvers.span_search import SpanSearch

@@ -19,12 +19,8 @@ from fairconstrained.solvers._few_rows import FewDirections, InSpan
 from fairconstrained.solvers._options import Count
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.cross_fitted import completed
-from fairconstrained.solvers.cross_fitted_span import (
-    CrossFittedModels,
-    CrossFittedSpan,
-    fewest_in_cells,
-    has_few_in_cells,
-)
+from fairconstrained.solvers.cross_fitted_models import CrossFittedModels, fewest_in_cells, has_few_in_cells
+from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.span import Span
 from fairconstrained.views import RowLosses, Stochastic
 

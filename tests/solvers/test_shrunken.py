@@ -17,7 +17,7 @@ from fairconstrained.problem import Problem
 from fairconstrained.solvers import CrossFitted
 from fairconstrained.solvers._shrunken import shrunken_of_folds
 from fairconstrained.solvers._unconstrained import unconstrained_of_parts
-from fairconstrained.solvers.cross_fitted_span import CrossFittedModels, Shrunk, sums_of_cells
+from fairconstrained.solvers.cross_fitted_models import CrossFittedModels, Shrunk, sums_of_cells
 
 N_FOLDS = 5
 

@@ -1,0 +1,272 @@
+"""Unconstrained linear models and the directions in which bounds move them, of all rows and without one fold each."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from fairconstrained.models import ClassModel, LinearModel
+from fairconstrained.problem import Problem
+from fairconstrained.solvers._directions import (
+    Curvature,
+    constraint_slopes,
+    curvature_table,
+    obstacle_to_shared_scores,
+    pulled_back,
+)
+from fairconstrained.solvers._newton_coordinates import has_convex_hessian
+from fairconstrained.solvers._shrunken import shrunken_of_folds, unseen_scores
+from fairconstrained.solvers._unconstrained import smooth_without_constraints, unconstrained_of_parts
+
+__all__ = [
+    "CrossFittedModels",
+    "Shrunk",
+    "cross_fitted_models",
+    "fewest_in_cells",
+    "has_few_in_cells",
+    "has_few_rows",
+    "is_of_linear_classes",
+    "linear_model",
+    "rows_by_fold",
+    "sums_of_cells",
+]
+
+#: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
+_MOST, _RANK = 6, 1e-2
+#: Rows of the smallest compared cell for each feature, below which models are shrunken.
+_FEW_ROWS = 8
+#: Rows with a curvature for each feature, below which a direction is noise; the share of the rows that have one where
+#: scores were halved, and how often they are at most.
+_CURVED_ROWS, _CURVED_SHARE, _HALVED = 5, 0.5, 10
+
+
+class CrossFittedModels(NamedTuple):
+    """The unconstrained model and directions, as parameters in columns of ndarrays of shape (n_params, size).
+
+    There is one ndarray for every part of the rows that has coefficients of its own: all rows, or every group.
+
+    Attributes
+    ----------
+    whole : list of ndarray
+        Models fitted to all rows; of several classes, that of every class comes first.
+    by_fold : list of list of ndarray
+        Models fitted to the rows that are not in a fold, for one fold after the other.
+    n_evaluations : int
+        Number of evaluations that they took, in units of all rows.
+    shrunken : Shrunk or None
+        Where the models are shrunken, see `has_few_rows`.
+    """
+
+    whole: list[np.ndarray]
+    by_fold: list[list[np.ndarray]]
+    n_evaluations: int
+    shrunken: Shrunk | None = None
+
+    @property
+    def narrowed(self) -> CrossFittedModels:
+        """The unconstrained model and the sums of directions alone; these models where they are not shrunken."""
+        if self.shrunken is None:
+            return self
+        sums = self.shrunken.sums
+        return self._replace(
+            whole=[own @ sums for own in self.whole], by_fold=[[own @ sums for own in each] for each in self.by_fold]
+        )
+
+
+class Shrunk(NamedTuple):
+    """The unconstrained model without shrinkage, and what few rows can tell.
+
+    Attributes
+    ----------
+    seen, unseen : ndarray of shape (n_samples,)
+        Scores of the unconstrained model, and of those that have not seen the row.
+    by_fold : list of ndarray of shape (n_params,)
+        Unconstrained models without shrinkage, fitted without one fold after the other.
+    sums : ndarray of shape (n_columns, n_narrow)
+        Combinations of the columns of a model: the unconstrained model, and the directions in which all rows of a
+        bounded quantity move together.
+    """
+
+    seen: np.ndarray
+    unseen: np.ndarray
+    by_fold: list[np.ndarray]
+    sums: np.ndarray
+
+
+def cross_fitted_models(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
+    """Fit the unconstrained model and the directions, to all rows and without one fold after the other."""
+    data, columns, by_fold = problem.data, linear_model(problem).score_columns, rows_by_fold(folds)
+    seen = (np.delete(np.arange(data.n_samples), unseen) for unseen in by_fold)
+    (free, *found), n_evaluations = unconstrained_of_parts(problem, chain([None], seen))
+    smooth, ridge, unshrunken = smooth_without_constraints(problem), None, None
+    if has_few_rows(problem):
+        unshrunken = problem.scores(free), unseen_scores(problem, by_fold, found), found
+        free, found, ridge, more = shrunken_of_folds(smooth, [free, *found], by_fold)
+        n_evaluations += more
+    at, by_row = _curved(smooth, problem.scores(free))
+    slopes, of_folds = _slopes(problem, at), None
+    if any(c.is_fitted_loss for c in problem.constraints):
+        # They are residuals, which sum to about zero over all rows: those of the other rows would tell a fold's.
+        of_folds = [_slopes(problem, _curved(smooth, problem.scores(each))[0]) for each in found]
+    (of_all, of_parts), lengths = _directions(problem, by_row, slopes, of_folds, by_fold, rng, ridge)
+    whole = [np.hstack([own, of_all]) for own in columns(free)]
+    models = [[np.hstack([own, moves]) for own in columns(each)] for each, moves in zip(found, of_parts, strict=True)]
+    if unshrunken is None:
+        return CrossFittedModels(whole, models, n_evaluations)
+    sums = sums_of_cells(lengths, len(problem.component_names))
+    return CrossFittedModels(whole, models, n_evaluations, Shrunk(*unshrunken, sums))
+
+
+def has_few_rows(problem: Problem) -> bool:
+    """Whether the smallest compared cell has so few rows for each feature that unconstrained models fit its noise.
+
+    False also for bounds on counted rows alone, which few directions keep on new rows without it, and where there is no
+    way to shrink the models: with coefficients for every group, and losses that are not convex.
+    """
+    if all(c.counts_rows for c in problem.constraints) or any(c.n_aux for c in problem.constraints):
+        return False
+    if obstacle_to_shared_scores(problem) or not has_convex_hessian(problem):
+        return False
+    return has_few_in_cells(problem, _FEW_ROWS)
+
+
+def has_few_in_cells(problem: Problem, of_each_feature: int) -> bool:
+    """Whether the smallest compared cell has fewer rows than so many for each feature."""
+    return fewest_in_cells(problem, np.inf) < of_each_feature * problem.data.n_features
+
+
+def fewest_in_cells(problem: Problem, without_cells: float) -> float:
+    """Number of rows of the smallest compared cell; ``without_cells`` where the constraints compare none."""
+    cells = [sizes for each in problem.constraints if (sizes := each.compared_cells()) is not None]
+    return min((int(sizes.counts.min(initial=problem.data.n_samples)) for sizes in cells), default=without_cells)
+
+
+def is_of_linear_classes(problem: Problem) -> bool:
+    """Whether there are linear scores of several classes."""
+    return isinstance(problem.model, ClassModel) and problem.model.is_linear
+
+
+def linear_model(problem: Problem) -> Any:
+    """The model, whose scores are linear: one score of every row, or one of every class."""
+    return problem.model
+
+
+def rows_by_fold(folds: np.ndarray) -> list[np.ndarray]:
+    """Rows of one fold after the other."""
+    return [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
+
+
+def _slopes(problem: Problem, scores: np.ndarray) -> np.ndarray:
+    """Slopes of the components of the constraints in columns; ndarray of shape (n_samples, n_slopes)."""
+    return np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
+
+
+def _curved(smooth: Problem, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""Scores at which the directions are those of many rows, and the curvature of the objective in every row there.
+
+    A model that nearly separates the classes is sure of almost all rows. Its objective is curved and its decisions
+    change in the few others only, and what these have in common is noise. Where fewer than five rows for each feature
+    count, by :math:`(\sum_i h_i)^2 / \sum_i h_i^2` for the curvatures h (Kish's effective number of rows), the
+    distances of its scores from the threshold are halved until half of the rows do.
+
+    Parameters
+    ----------
+    smooth : Problem
+        Problem without constraints.
+    scores : ndarray
+        Scores of the unconstrained model, shaped as training scores are.
+    """
+    data, at, by_row = smooth.data, scores, _curvatures(smooth, scores)
+    if _counting(by_row) < _CURVED_ROWS * data.n_features:
+        half = _CURVED_SHARE * _counting(data.weights.numpy())
+        for _ in range(_HALVED):
+            if _counting(by_row) >= half:
+                break
+            at = (at + smooth.threshold) / 2
+            by_row = _curvatures(smooth, at)
+    return at, by_row
+
+
+def _curvatures(smooth: Problem, scores: np.ndarray) -> np.ndarray:
+    """Curvature of the objective in every row, the mean over its scores; ndarray of shape (n_samples,)."""
+    return smooth.objective.curvature(torch.from_numpy(scores)).numpy().reshape(len(scores), -1).mean(axis=1)
+
+
+def _counting(weights: np.ndarray) -> float:
+    """Number of rows of equal weight that tell as much as rows with these weights."""
+    return float(weights.sum() ** 2 / (weights @ weights))
+
+
+def sums_of_cells(lengths: np.ndarray, n_components: int) -> np.ndarray:
+    """Columns of models, of which one sums the slopes of a component over the cells that it was split into.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n_directions, n_slopes)
+        Slopes as combinations of the directions, component by component.
+    n_components : int
+
+    Returns
+    -------
+    sums : ndarray of shape (1 + n_directions, n_narrow)
+        The first column is the unconstrained model.
+    """
+    together = lengths.reshape(len(lengths), n_components, -1).sum(axis=2)
+    combined, sizes, _ = np.linalg.svd(together, full_matrices=False)
+    combined = combined[:, sizes > _RANK * sizes.max(initial=0.0)]
+    sums = np.zeros((1 + len(lengths), 1 + combined.shape[1]))
+    sums[0, 0], sums[1:, 1:] = 1.0, combined
+    return sums
+
+
+def _directions(
+    problem: Problem,
+    by_row: np.ndarray,
+    slopes: np.ndarray,
+    of_folds: list[np.ndarray] | None,
+    by_fold: list[np.ndarray],
+    rng: np.random.Generator,
+    ridge: np.ndarray | None,
+) -> tuple[tuple[np.ndarray, list[np.ndarray]], np.ndarray]:
+    """Directions of all rows, and of those that are not in a fold, for one fold after the other.
+
+    Those without a fold are of the same slopes, or of slopes of their own, one ndarray for every fold. Also returns the
+    slopes as combinations of the directions; ndarray of shape (n_directions, n_slopes).
+    """
+    model, data = linear_model(problem).of_one_score, problem.data
+
+    def hessian(rows: np.ndarray) -> np.ndarray:
+        return curvature_table(model, data.at(rows), by_row[rows], rng)
+
+    def pulled(rows: np.ndarray, slopes: np.ndarray = slopes) -> np.ndarray:
+        return pulled_back(model, data.at(rows), _columns(slopes[rows]))
+
+    tables, gradients = list(map(hessian, by_fold)), list(map(pulled, by_fold))
+    own = np.zeros(model.n_params) if ridge is None else ridge
+    curvature, gradient = Curvature.of(model, reduce(np.add, tables) + np.diag(own)), reduce(np.add, gradients)
+    share = 1 - 1 / len(by_fold)  # of the rows, and so of the sums over them
+    _, sizes, right = np.linalg.svd(curvature.descents(gradient), full_matrices=False)
+    kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
+    # the same combinations of slopes in every fold, so that a direction means the same there
+    combined = right[:kept].T / sizes[:kept]
+    found = []
+    for number in range(len(by_fold)):
+        of_parts = gradients if of_folds is None else [pulled(rows, of_folds[number]) for rows in by_fold]
+        table, slope = (reduce(np.add, every[:number] + every[number + 1 :]) for every in (tables, of_parts))
+        found.append(_coefficients(model, Curvature.of(model, table + share * np.diag(own)), slope @ combined))
+    lengths = sizes[:kept, None] * right[:kept]
+    return (_coefficients(model, curvature, gradient @ combined), found), lengths
+
+
+def _columns(matrix: np.ndarray) -> list[torch.Tensor]:
+    return [torch.from_numpy(np.ascontiguousarray(column)) for column in matrix.T]
+
+
+def _coefficients(model: LinearModel, curvature: Curvature, gradients: np.ndarray) -> np.ndarray:
+    """Parameters of ``H^-1`` times gradients, with the intercepts at which the features are centred."""
+    coefficients = curvature.coefficients(curvature.descents(gradients))
+    return np.vstack([coefficients, *([-curvature.centre @ coefficients] if model.fit_intercept else [])])
