@@ -354,10 +354,6 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         return SIZE_BY_ROWS if self.n_boosters_ == 1 else super()._optimism_power()
 
     @override
-    def _n_records(self, solver: Solver, problem: Problem) -> int | None:
-        return self.n_estimators
-
-    @override
     def _completed(
         self, solver: Solver, problem: Problem, result: SolverResult, rng: np.random.Generator
     ) -> SolverResult:

@@ -12,9 +12,7 @@ from fairconstrained.estimators._accuracy import Accuracy
 from fairconstrained.estimators._outcome import TellsOutcome
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Callback, Solver, SolverResult
-from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.resuming import begin_resumable
-from fairconstrained.solvers.stochastic import StochasticSolver
 
 __all__ = ["WatchesSolver"]
 
@@ -69,13 +67,8 @@ class WatchesSolver(TellsOutcome):
                 raise ValueError(f"callbacks must be functions of one record, got {callback!r}.")
         if self.verbose == 1:
             kappas = {c.name: c.kappa for c in problem.constraints}
-            unit = "epoch" if isinstance(solver, StochasticSolver) else "iteration"
-            callbacks.append(ProgressBar(self._n_records(solver, problem), kappas=kappas, unit=unit))
+            callbacks.append(ProgressBar(solver.n_epochs(problem), kappas=kappas, unit=solver.unit))
         return callbacks
-
-    def _n_records(self, solver: Solver, problem: Problem) -> int | None:
-        """Iterations at most; None where that is not known."""
-        return solver.n_epochs(problem) if isinstance(solver, IterativeSolver) else None
 
     def _checked_start(self, problem: Problem, start: Start) -> Start:
         """A state that a callback would go on from; an error if it belongs to another kind of model or other data."""

@@ -222,6 +222,8 @@ class Solver(ABC):
     is_resumable: ClassVar[bool] = False
     #: The option that ``max_iter`` of an estimator sets.
     iterations_option: ClassVar[str] = "max_iter"
+    #: Name of an iteration.
+    unit: ClassVar[str] = "iteration"
 
     verbose: NonNegativeInt = field(default=0, kw_only=True)
 
@@ -244,6 +246,10 @@ class Solver(ABC):
     def obstacle(cls, problem: Problem) -> str:
         """Need of the solver that the problem does not meet, beside views and domain; empty where there is none."""
         return ""
+
+    def n_epochs(self, problem: Problem) -> int | None:
+        """Return the largest number of iterations, each of which has a record; None where it is not known."""
+        return None
 
     @classmethod
     def published(cls, problem: Problem) -> Mapping[str, Any]:

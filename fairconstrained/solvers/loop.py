@@ -114,7 +114,7 @@ class IterativeSolver(Solver):
         return Source(view, rng, None, 0.0)
 
     def n_epochs(self, problem: Problem) -> int:
-        """Iterations of the loop, at most."""
+        """Implement `Solver.n_epochs`; iterations of the loop."""
         return int(getattr(self, self.iterations_option))
 
     def n_steps(self, problem: Problem) -> int:

@@ -118,6 +118,10 @@ class NewtonBoosting(Solver, is_registered=False):
     patience: Count | None = None
     n_folds: Count | None = None
 
+    @override
+    def n_epochs(self, problem: Problem) -> int:
+        return self.n_trees
+
     @property
     def trees_per_measurement(self) -> int:
         """Trees after which the exact metrics are measured, as a number."""

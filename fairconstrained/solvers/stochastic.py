@@ -45,6 +45,7 @@ class StochasticSolver(IterativeSolver):
 
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Stochastic, Exact)
     iterations_option: ClassVar[str] = "max_epochs"
+    unit: ClassVar[str] = "epoch"
     takes_all_rows: ClassVar[bool] = False
     continues: ClassVar[bool] = True
     step_option: ClassVar[str] = "learning_rate"
