@@ -10,9 +10,9 @@ from typing import Any
 import torch.distributed as dist
 from sklearn.base import clone
 
-from fairconstrained.distributed.beside import FirstParts, SecondLeader
 from fairconstrained.distributed.channel import Channel
 from fairconstrained.distributed.requests import attempt, lead, served
+from fairconstrained.distributed.second_leader import FirstParts, SecondLeader
 from fairconstrained.tables import Table
 from fairconstrained.tables.described import checked_part, joined_columns
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._outcome import Fitted, Target
-from fairconstrained.estimators._plain import plain_classifier
+from fairconstrained.estimators._plain_models import plain_classifier
 from fairconstrained.models.base import OutputModel
 
 __all__ = ["ClassOutputs"]

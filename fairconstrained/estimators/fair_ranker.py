@@ -23,7 +23,7 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint, constraint_name
 from fairconstrained.estimators._cross_fitted_gaps import fold_obstacle
 from fairconstrained.estimators._outcome import Target
-from fairconstrained.estimators._plain import plain_regressor
+from fairconstrained.estimators._plain_models import plain_regressor
 from fairconstrained.estimators.grouping import as_labels, encode_groups
 from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.estimators.parameters import (

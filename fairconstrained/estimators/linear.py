@@ -21,7 +21,7 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Target
-from fairconstrained.estimators._plain import plain_classifier, plain_regressor
+from fairconstrained.estimators._plain_models import plain_classifier, plain_regressor
 from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.models import LinearModel, ParametricModel

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._at_once import shares_of_part
 from fairconstrained.solvers._directions import Curvature
+from fairconstrained.solvers._fitted_at_once import shares_of_part
 from fairconstrained.solvers._linear_losses import LinearLosses
 
 __all__ = ["Shrunken", "shrunken_of_folds", "unseen_scores"]

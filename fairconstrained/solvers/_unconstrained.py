@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairconstrained.problem import FullBatchView, Problem
-from fairconstrained.solvers._at_once import fitted_at_once
+from fairconstrained.solvers._fitted_at_once import fitted_at_once
 from fairconstrained.solvers._linear_losses import LinearLosses, has_linear_losses
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers.smooth import minimise, minimise_values

@@ -13,7 +13,7 @@ import torch
 from fairconstrained.constraints import on_some_rows
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import MOST_FEATURES, obstacle_to_linear_scores
-from fairconstrained.solvers._of_data import LastOfData
+from fairconstrained.solvers._last_of_data import LastOfData
 from fairconstrained.solvers.cross_fitted_models import (
     CrossFittedModels,
     cross_fitted_models,

@@ -26,7 +26,7 @@ from fairconstrained.solvers._directions import (
     obstacle_to_shared_scores,
     pulled_back,
 )
-from fairconstrained.solvers._of_data import LastOfData
+from fairconstrained.solvers._last_of_data import LastOfData
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._unconstrained import smooth_without_constraints, unconstrained
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian

@@ -17,8 +17,8 @@ from sklearn.base import clone
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier, RateParityClassifier
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.distributed.beside import FirstParts, SecondLeader
 from fairconstrained.distributed.requests import lead
+from fairconstrained.distributed.second_leader import FirstParts, SecondLeader
 from fairconstrained.estimators.new_rows import TellsNewRows
 from fairconstrained.features import product
 from fairconstrained.models import LinearModel
@@ -125,7 +125,8 @@ def test_the_second_process_leads_the_estimate_for_new_rows(monkeypatch, size):
     estimator = clone(ESTIMATORS["demographic parity"]).set_params(new_row_folds=2)
     whole = clone(estimator).fit(X, y, sensitive_features=group)
     threads = recorded_estimates(monkeypatch, lambda estimated: estimated)
-    monkeypatch.setattr("fairconstrained.distributed.beside._SHARE", 0.0)  # the first process tells that it waits
+    # the first process tells that it waits
+    monkeypatch.setattr("fairconstrained.distributed.second_leader._SHARE", 0.0)
     for model in fits_of(estimator, shards_of(X, y, group, [100, 180][: size - 1])):
         assert_same(model, whole, X)
         for name, gap in whole.new_row_gaps_.items():

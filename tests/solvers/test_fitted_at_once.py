@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Hinge, Logistic
-from fairconstrained.solvers._at_once import fitted_at_once
+from fairconstrained.solvers._fitted_at_once import fitted_at_once
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._unconstrained import unconstrained_of_parts
 
