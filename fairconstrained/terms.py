@@ -166,6 +166,15 @@ class Terms:
         excess = max((v - c.granularity for v, c in zip(violations, self.constraints, strict=True)), default=-np.inf)
         return Measured(values, np.array(violations), float(excess))
 
+    @property
+    def granularities(self) -> np.ndarray:
+        """Granularity of every constraint; ndarray of shape (n_constraints,)."""
+        return np.array([c.granularity for c in self.constraints])
+
+    def exact(self, scores: np.ndarray) -> np.ndarray:
+        """Return `BoundConstraint.exact` of every constraint; ndarray of shape (n_constraints,)."""
+        return np.array([c.exact(scores) for c in self.constraints])
+
     def holds(self, scores: np.ndarray, share: float = 1.0) -> bool:
         """Whether the exact values of all constraints are at most a share of their granularity."""
         return all(c.exact(scores) <= share * c.granularity for c in self.constraints)

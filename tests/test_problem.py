@@ -569,3 +569,13 @@ def test_without_constraints(problem):
     z = random_z(problem)[: problem.n_params]
     assert free.view(FullBatch).at(z).constraints.shape == (0,)
     assert free.view(FullBatch).at(z).objective == problem.view(FullBatch).at(random_z(problem)).objective
+
+
+def test_exact_values_and_granularities_are_those_of_the_constraints(make_data):
+    data = make_data((23, 31))
+    bound = tuple(constraint.bind(data) for constraint in (DemographicParity(0.1), StatisticalParity(0.2)))
+    problem = Terms(Logistic().bind(data), bound, data)
+    scores = np.random.default_rng(0).normal(size=data.n_samples)
+    assert problem.exact(scores).tolist() == [constraint.exact(scores) for constraint in bound]
+    assert problem.granularities.tolist() == [constraint.granularity for constraint in bound]
+    assert problem.holds(scores) == (problem.exact(scores) <= problem.granularities).all()

@@ -80,8 +80,7 @@ class PromisesNewRows(TellsNewRows):
         """By how much estimates exceed what is allowed, the worse one for the model of a result if there is one."""
         if result is not None:
             estimated = estimated.about(problem, problem.scores(result.model_state), self._fold_units(problem))
-        granularity = np.array([c.granularity for c in problem.constraints])
-        return float((estimated.excess(problem) - granularity).max(initial=-np.inf))
+        return float((estimated.excess(problem) - problem.granularities).max(initial=-np.inf))
 
     def _kept_on_new_rows(
         self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int

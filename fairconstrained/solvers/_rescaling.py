@@ -169,7 +169,6 @@ def constant_scores(problem: Problem, state: Any) -> Any:
 
 def _tolerances(problem: Problem, scores: np.ndarray) -> np.ndarray:
     """Tolerance of every metric above kappa: as much as the solver's result takes, or a row where that is outside."""
-    granularity = np.array([constraint.granularity for constraint in problem.constraints])
-    excess = np.array([constraint.exact(scores) for constraint in problem.constraints])
+    granularity, excess = problem.granularities, problem.exact(scores)
     inside = np.minimum(np.clip(excess, 0, None) + ROUNDING, granularity)
     return granularity if (excess > granularity).any() else inside

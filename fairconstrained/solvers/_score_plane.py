@@ -303,7 +303,7 @@ class ScorePlane:
         """Distance of the metrics from their limits, negative beyond them; shape (n_constraints,)."""
         scores = self.rescaling.signs * (point[0] * self._standard + point[1])
         most = self.tolerances - np.minimum(self.tolerances, ROUNDING) / 2
-        room = most - np.array([c.exact(scores) for c in self.problem.constraints])
+        room = most - self.problem.exact(scores)
         return np.where(np.isposinf(room), 1.0, room)  # any positive number, where there is no bound
 
     def _holds(self, point: np.ndarray) -> bool:

@@ -31,20 +31,15 @@ def best_shifted(problem: Problem, state: Any) -> Any:
     if decisions is None or shifts is None:
         return state
     shared = problem.objective.shift == "shared" or not problem.has_group_shifts
-    granularity = np.array([constraint.granularity for constraint in problem.constraints])
-
-    def excess(scores: np.ndarray) -> np.ndarray:
-        return np.array([constraint.exact(scores) for constraint in problem.constraints])
-
-    scores = problem.scores(state)
-    before = excess(scores)
+    granularity, scores = problem.granularities, problem.scores(state)
+    before = problem.exact(scores)
     for search in problem.offset_searches():
         for step in range(decisions.n_steps):
             gains = decisions.gains(scores > problem.threshold)
             offsets = search(scores, gains, problem.threshold, shared)
             shifted = problem.project(shifts.moved(state, offsets[: shifts.n_shifts]))
             moved = problem.scores(shifted)
-            after = excess(moved)
+            after = problem.exact(moved)
             if not (after <= np.maximum(before, granularity)).all():
                 break
             # the first step may have to give up some of the objective for a bound that is not kept
