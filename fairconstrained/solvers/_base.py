@@ -19,7 +19,7 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import ParametricModel
-from fairconstrained.points import KeptPoint
+from fairconstrained.points import KeptPoint, largest_violation
 from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem, Start
 from fairconstrained.solvers._options import NonNegativeInt, check_options
 from fairconstrained.terms import Measured
@@ -444,7 +444,7 @@ def surrogate_result(
         n_evaluations=n_evaluations + 1,
         objective=point.objective,
         constraint_values=measured.values,
-        surrogate_violation=float(point.constraints.max(initial=0.0)),
+        surrogate_violation=largest_violation(point.constraints),
         multipliers=None,
         history=tuple(recorder.records),
         aux=z[problem.n_params :],

@@ -10,7 +10,7 @@ from scipy.optimize import brentq, lsq_linear
 
 from fairconstrained.checks.messages import check_positive
 from fairconstrained.domains import NonNegative
-from fairconstrained.points import Point, PointSource, objective_gradient
+from fairconstrained.points import Point, PointSource, largest_violation, objective_gradient
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._proximal import Subproblem, proximal_solution
@@ -127,7 +127,7 @@ def kkt_conditions(
     point = view.at(z)
     here = _least(point, point.constraints)
     source = _convex_model(problem, view, z, proximity)
-    level = max(float(point.constraints.max(initial=0.0)), 0.0)
+    level = largest_violation(point.constraints)
     nearest = proximal_solution(source, z, problem.project, NonNegative(), 1.0, level, _NEARBY).z
     distance = float(np.linalg.norm(nearest - z))
     nearly = max(_least(source.at(nearest), point.constraints).eps, distance)

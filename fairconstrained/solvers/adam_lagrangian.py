@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from fairconstrained.models import LastLayer, LinearModel, ParametricModel
 from fairconstrained.objectives import BoundLoss, Loss
+from fairconstrained.points import largest_violation
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._augmented.warm_start import start_after
 from fairconstrained.solvers._base import Callback, SolverResult, Status, joined_history
@@ -163,7 +164,7 @@ class AdamLagrangian(StochasticSolver):
             n_iter=trained.n_iter,
             n_evaluations=trained.n_evaluations + polished.n_evaluations,
             objective=point.objective,
-            surrogate_violation=float(point.constraints.max(initial=0.0)),
+            surrogate_violation=largest_violation(point.constraints),
             constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
             history=joined_history(trained.history, polished.history, n_evaluations=trained.n_evaluations),
             start=replace(trained.start, model_state=params),

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairconstrained.points import largest_violation
 from fairconstrained.problem import Point, Problem, Start, StochasticView
 from fairconstrained.solvers._base import (
     Callback,
@@ -322,7 +323,7 @@ class Loop:
             "n_evaluations": self._n_passes,
             "objective": point.objective,
             **measured.values,
-            "surrogate_violation": float(point.constraints.max(initial=0.0)),
+            "surrogate_violation": largest_violation(point.constraints),
             "multipliers": None if method.multipliers is None else tuple(method.multipliers.tolist()),
             **method.numbers(point),
         }

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from fairconstrained.domains import Simplex
 from fairconstrained.models import Coordinates
+from fairconstrained.points import largest_violation
 from fairconstrained.problem import FullBatchView, Point, Problem
 from fairconstrained.solvers._base import SolverResult
 from fairconstrained.solvers._options import Count, Positive
@@ -194,7 +195,7 @@ class _TwoPlayers(Method):
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
         sharp, z = _sharpened(problem, result.model_state, self._options.blur)
         point = FullBatchView(sharp).at(z)
-        return replace(result, surrogate_violation=float(point.constraints.max(initial=0.0)), aux=z[problem.n_params :])
+        return replace(result, surrogate_violation=largest_violation(point.constraints), aux=z[problem.n_params :])
 
 
 class _Seen:

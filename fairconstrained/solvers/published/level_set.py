@@ -9,6 +9,7 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.models import LinearMoments
+from fairconstrained.points import largest_violation
 from fairconstrained.problem import FullBatchView, Point, Problem
 from fairconstrained.solvers._base import SolverResult, Status
 from fairconstrained.solvers._options import AtLeastOne, Count, NonNegative, NonNegativeInt, Positive
@@ -300,7 +301,7 @@ class Levels:
 def _feasible_point(view: FullBatchView, start: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """Variables at which the surrogates hold: the start, or else those with which the model begins, or None."""
     for z in (start, view.problem.fair_start(None, rng)):
-        if view.at(z).constraints.max(initial=-np.inf) <= 0:
+        if largest_violation(view.at(z).constraints) <= 0:
             return z
     return None
 

@@ -9,6 +9,7 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.models import Coordinates, ParametricModel
+from fairconstrained.points import largest_violation
 from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers.loop import IterativeSolver
@@ -125,7 +126,7 @@ class _Passes(Method):
 
     @override
     def observe(self, point: Point, measured: Measured) -> None:
-        self._best.offer(self.z, point.objective, float(point.constraints.max(initial=0.0)))
+        self._best.offer(self.z, point.objective, largest_violation(point.constraints))
 
     @override
     def output(self) -> np.ndarray:

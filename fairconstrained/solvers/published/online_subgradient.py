@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from typing_extensions import override
 
+from fairconstrained.points import largest_violation
 from fairconstrained.problem import Point, Problem, StochasticView
 from fairconstrained.solvers._feasibility import FromFeasible
 from fairconstrained.solvers._options import Count, NonNegative, Positive
@@ -110,8 +111,7 @@ class _Online(FromFeasible):
             self._consider(z, point)
 
     def _consider(self, z: np.ndarray, point: Point) -> None:
-        violation = float(point.constraints.max(initial=-np.inf))
-        if violation <= self._tolerance:
+        if largest_violation(point.constraints) <= self._tolerance:
             self._best.offer(z, point.objective, 0.0)
 
     @override

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.points import objective_gradient, worst_gradient
+from fairconstrained.points import largest_violation, objective_gradient, worst_gradient
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._options import NonNegative, NonNegativeInt, Positive, Share
 from fairconstrained.solvers.stochastic import Method, SeparateBatches, Source
@@ -88,7 +88,7 @@ class _Switching(Method):
         if self.epoch_steps >= o.constant_steps:
             self.tolerance *= o.decay
         judge = source.constraint_batch(o.constraint_batch_size).at(x)
-        if judge.constraints.max(initial=-np.inf) <= self.tolerance:
+        if largest_violation(judge.constraints) <= self.tolerance:
             rate, gradient = o.learning_rate, objective_gradient(source.objective_batch().at(x))
         else:
             rate = o.constraint_rate

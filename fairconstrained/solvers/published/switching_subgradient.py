@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.points import objective_gradient, worst_gradient
+from fairconstrained.points import largest_violation, objective_gradient, worst_gradient
 from fairconstrained.problem import PointSource, Problem
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver
@@ -54,7 +54,7 @@ class SwitchingSteps(Method):
     def advance(self, points: PointSource, project: Callable[[np.ndarray], np.ndarray]) -> None:
         """One step on the points of the problem (Algorithm 3) or of a convex model of it (Algorithm 2)."""
         point, eps = points.at(self.z), self._tolerance(self._t)
-        violation = float(point.constraints.max(initial=-np.inf))
+        violation = largest_violation(point.constraints)
         if violation <= eps:
             self.n_feasible += 1
             self.best.offer(self.z, point.objective, 0.0)
