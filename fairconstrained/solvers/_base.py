@@ -410,6 +410,13 @@ class Recorder:
                 _check_chosen(stop, params)
                 self.stop = stop
 
+    def add_measured(self, problem: Problem, model_state: Any, **record: Any) -> tuple[Measured, float]:
+        """Append a record with the metrics and the objective of a state, and return these."""
+        scores = problem.scores(model_state)
+        measured, objective = problem.measured(scores), problem.objective_at(model_state, scores)
+        self.add(**record, objective=objective, **measured.values, excess=measured.excess)
+        return measured, objective
+
 
 def _check_chosen(stop: StopTraining, params: np.ndarray | None) -> None:
     """Raise ValueError if a callback has chosen parameters that are none of a record, whose ``params`` are given."""
@@ -422,13 +429,6 @@ def _check_chosen(stop: StopTraining, params: np.ndarray | None) -> None:
             f"StopTraining has parameters of shape {np.shape(stop.params)}, but those of the model have the shape "
             f"{params.shape}; give it the params of a record."
         )
-
-    def add_measured(self, problem: Problem, model_state: Any, **record: Any) -> tuple[Measured, float]:
-        """Append a record with the metrics and the objective of a state, and return these."""
-        scores = problem.scores(model_state)
-        measured, objective = problem.measured(scores), problem.objective_at(model_state, scores)
-        self.add(**record, objective=objective, **measured.values, excess=measured.excess)
-        return measured, objective
 
 
 def surrogate_result(
