@@ -33,7 +33,7 @@ def sample():
     def made(name: str, params: dict[str, Any], y: Any, scores: Any, groups: Any, **more: Any) -> Sample:
         response = metrics.METRICS[name].response if name in metrics.METRICS else "decision_function"
         said = {"predict": (scores > 0).astype(int), "predict_proba": 1 / (1 + np.exp(-scores))}.get(response, scores)
-        return Sample(resolve_metric(name)[0], y, said, groups, params, **more)
+        return Sample(resolve_metric(name, params)[0], y, said, groups, params, **more)
 
     return made
 
@@ -44,7 +44,7 @@ def evidences(sample):
 
     def found(name: str, params: dict[str, Any], *rows: Any) -> dict[str, Any]:
         taken, by_method = sample(name, params, *rows, loss_bound=(0.0, 60.0)), {}
-        for method in methods_of(resolve_metric(name)[0]):
+        for method in methods_of(resolve_metric(name, params)[0]):
             if method == "bootstrap":
                 continue
             try:
