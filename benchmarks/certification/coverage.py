@@ -49,7 +49,7 @@ def _summary(scenario: Scenario, name: str, params: Mapping[str, Any], quick: bo
             taken = sample(name, params, rows)
         except ValueError:
             continue
-        for method in methods_of(resolve_metric(name)[0]):
+        for method in methods_of(resolve_metric(name, params)[0]):
             if method == "bootstrap":
                 continue
             begin = time.process_time()

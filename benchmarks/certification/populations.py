@@ -45,7 +45,7 @@ class Population:
     def gap(self, name: str, params: Mapping[str, Any]) -> float:
         """Exact gap that `certify` bounds: the metric of the kinds of rows with their probabilities as weights."""
         weights: dict[str, Any] = {"sensitive_features": self.groups, "sample_weight": self.probabilities}
-        value = float(resolve_metric(name)[0](self.y, response(name, self.scores), **weights, **params))
+        value = float(resolve_metric(name, params)[0](self.y, response(name, self.scores), **weights, **params))
         return 1 - value if name == "minority_share" else value
 
 
@@ -61,7 +61,7 @@ def sample(name: str, params: Mapping[str, Any], rows: tuple[np.ndarray, np.ndar
     """Sample that `certify` makes of rows."""
     y, scores, groups = rows
     return Sample(
-        resolve_metric(name)[0], y, response(name, scores), groups, dict(params), loss_bound=(0.0, LOSS_BOUND)
+        resolve_metric(name, params)[0], y, response(name, scores), groups, dict(params), loss_bound=(0.0, LOSS_BOUND)
     )
 
 
