@@ -28,8 +28,9 @@ from fairconstrained.certification._certificate import Certificate, certificate_
 from fairconstrained.certification.evidence import METHODS, evidence_of
 from fairconstrained.certification.sample import Sample, as_loss_bound, groups_of, resolve_metric
 from fairconstrained.certification.seen_rows import check_unseen, model_kappa
-from fairconstrained.checks.inputs import in_memory, refuse_masked, warn_of_another_order
+from fairconstrained.checks.inputs import as_table, in_memory, refuse_masked, warn_of_another_order
 from fairconstrained.checks.messages import check_fraction, is_number, shortened
+from fairconstrained.groups import is_membership
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection import make_fairness_scorer
 from fairconstrained.model_selection.response import check_model, get_response
@@ -151,8 +152,8 @@ def certify(
     ValueError
         If ``delta`` is not in (0, 1), ``kappa`` is negative, lengths differ, there is a single group, a cell that the
         metric compares is empty (the message prints the counts), the metric is unknown or has no such method, it
-        compares labels and the model is a regressor, ``metric_params`` holds weights, a loss lies outside
-        ``loss_bound``, or the model was fitted on the rows.
+        compares labels and the model is a regressor, it combines columns that the model takes for overlapping groups,
+        ``metric_params`` holds weights, a loss lies outside ``loss_bound``, or the model was fitted on the rows.
     TypeError
         If the model is no estimator, or has no response that the metric could be computed from.
     NotFittedError
@@ -258,6 +259,13 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
     if info_of(metric).compares_groups and len(groups.names) < 2:
         raise ValueError(f"all {sizes['X']} rows are of one group, {groups.names[0]!r}: there is no gap to certify.")
     known = np.asarray(getattr(model, "groups_", ())).tolist()
+    combines = groups.unions is None and is_membership(sensitive_features)
+    if combines and set(as_table(sensitive_features).columns) == set(known):
+        raise ValueError(
+            f"the model compares groups that overlap, {shortened(known)}, and {info_of(metric).name} would compare the "
+            "combinations of these columns. Certify 'rate_gap', 'loss_parity_gap' or 'group_rates', which compare what "
+            "the model does."
+        )
     left_out = list(getattr(model, "ignored_groups_", ()))
     missing = [group for group in known if group not in groups.names and group not in left_out]
     if missing and set(groups.names) <= set(known):

@@ -398,6 +398,17 @@ def test_groups_that_the_fit_ignored_need_no_rows(parts):
     assert certify(model, X_new, y_new, **options).n_samples == y_new.size
 
 
+def test_groups_that_overlap_in_the_model_are_not_combined(parts):
+    (X, y, groups), (X_new, y_new, groups_new) = parts
+    seen, new = (
+        pd.DataFrame({"one": g == "one", "first half": np.arange(g.size) % 4 < 2}) for g in (groups, groups_new)
+    )
+    model = RateParityClassifier(kappa=0.3).fit(X, y, sensitive_features=seen)
+    with pytest.raises(ValueError, match=r"groups that overlap, \['one', 'first half'\], and independence_gap would"):
+        certify(model, X_new, y_new, sensitive_features=new, metric="independence_gap")
+    assert certify(model, X_new, y_new, sensitive_features=new, metric="rate_gap").n_samples == y_new.size
+
+
 def test_functions_of_the_user(logistic, parts):
     def accuracy_gap(y_true, y_pred, *, sensitive_features, sample_weight=None):
         return np.ptp([(y_true[r] == y_pred[r]).mean() for r in (sensitive_features == g for g in ("one", "other"))])
