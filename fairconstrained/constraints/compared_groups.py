@@ -26,6 +26,8 @@ __all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits", "by_label", "group
 
 #: Value of ``min_group_size`` that asks for as many rows as ``kappa`` needs.
 AUTO = "auto"
+#: Advice about groups that are too small; the parameter of an estimator is for constraints that are given by name.
+_SMALL_GROUPS = "set small_groups='merge' or 'ignore' (in the constraint, where that is an object)"
 
 
 class GroupLimits(NamedTuple):
@@ -181,12 +183,12 @@ class ComparedGroups:
             if not min(counts.values()):
                 raise ValueError(
                     "these groups have no rows, or none with a label that is compared, so that their rates do not "
-                    f"exist: {shown}. Merge {of_user}, set small_groups='merge' or 'ignore', or bound a rate of all "
-                    "rows, as demographic_parity does."
+                    f"exist: {shown}. Merge {of_user}, {_SMALL_GROUPS}, or bound a rate of all rows, as "
+                    "demographic_parity does."
                 )
             raise ValueError(
                 f"these groups have fewer than min_group_size={min_size} rows (of a label that is compared, if any "
-                f"are): {shown}. Merge {of_user}, set small_groups='merge' or 'ignore', or lower min_group_size."
+                f"are): {shown}. Merge {of_user}, {_SMALL_GROUPS}, or lower min_group_size."
             )
         if small == "ignore":
             return everything._without(is_small, None)
