@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -102,10 +102,12 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
         The ranks that count, for all groups or for each.
     """
 
+    _of_data: ClassVar[tuple[str, ...]] = ("component_names", "_pairs", "_table_of_pairs", "_pieces", "_lengths")
+
     name: str = "group_auc"
     intervals: PercentileIntervals = field(kw_only=True)
 
-    @property
+    @cached_property
     def component_names(self) -> tuple[str, ...]:
         """The two groups of every component."""
         labels, (first, second) = self.data.groups.labels, self._pairs
