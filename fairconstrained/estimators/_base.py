@@ -45,6 +45,7 @@ from fairconstrained.solvers import (
     best_rescaled,
     best_shifted,
     make_solver,
+    no_worse_than_constants,
     polished,
     solver_class,
 )
@@ -56,6 +57,7 @@ _RESCUED = (
 )
 #: Message where this is the same score for all rows.
 _CONSTANT = "no iterate kept the bound, and the best constant that does was taken: all rows have the same score."
+_WORSE = "its scores were worse than a constant within the bound, which was taken: all rows have the same score."
 #: Addition to these for a metric that did not exist until then, such as a ratio where nobody was accepted.
 _UNDEFINED = " Of the other models {0.name} does not exist, as {0.why_undefined}."
 
@@ -241,6 +243,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         solver = self._solver(problem)
         with limited_threads(n_rows if solver.takes_all_rows else 1):
             result, estimated = self._solved_and_estimated(solver, problem, start, of_folds, seed)
+            result = self._or_constant(solver, problem, result)
             scores = problem.scores(result.model_state)
             self.new_row_gaps_ = self._gaps_of(problem, scores, estimated)
             self.solver_ = solver.name
@@ -266,6 +269,17 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             found = self._under_stricter_bounds(solver, problem, completed, rng)
             return self._from_other_decisions(solver, problem, found, rng) if found is completed else found
         return completed
+
+    def _or_constant(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
+        """The result, or constant scores where these are better: bounds that make up for optimism leave them out."""
+        if result.status.is_infeasible or not problem.constraints or not solver.keeps_metric:
+            return result
+        state = no_worse_than_constants(problem, result.model_state)
+        if state is result.model_state:
+            return result
+        return replace(
+            result, model_state=state, message=f"{_WORSE} {self._remedy(result.stopped_by)}", multipliers=None
+        )
 
     @override
     def _solved_after(

@@ -16,7 +16,7 @@ from fairconstrained.solvers._base import (
 from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._kkt import KKTConditions, kkt_conditions
 from fairconstrained.solvers._polish import polished
-from fairconstrained.solvers._rescaling import best_rescaled
+from fairconstrained.solvers._rescaling import best_rescaled, no_worse_than_constants
 from fairconstrained.solvers._shifting import beats_constants, best_shifted
 from fairconstrained.solvers._stationarity import Stationarity, near_stationarity, stationarity
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
@@ -119,6 +119,7 @@ __all__ = [
     "make_solver",
     "minimise_quadratic",
     "near_stationarity",
+    "no_worse_than_constants",
     "p_lagrangian",
     "polished",
     "quadratics_of",

@@ -11,7 +11,7 @@ import numpy as np
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._score_plane import GAIN, HALVINGS, ROUNDING, Proposal, ScorePlane, is_within
 
-__all__ = ["best_rescaled", "constant_scores"]
+__all__ = ["best_rescaled", "constant_scores", "no_worse_than_constants"]
 
 #: Multiples of the scores of every class that may hedge better than the scores themselves.
 _SMALLER = (*2.0 ** -np.arange(1, 6), 0.0)
@@ -165,6 +165,16 @@ def constant_scores(problem: Problem, state: Any) -> Any:
     plane = ScorePlane.of(Proposal(problem, state), np.empty(0))
     constant = None if plane is None else plane.at(0.0, plane.centre)
     return constant if constant is not None and Proposal(problem, constant).is_in_domain else None
+
+
+def no_worse_than_constants(problem: Problem, state: Any) -> Any:
+    """Return the state, or that of constant scores where these keep the bounds and are better; the state keeps them."""
+    constant, own = constant_scores(problem, state), Proposal(problem, state)
+    if constant is None:
+        return state
+    found = Proposal(problem, best_rescaled(problem, [constant]))
+    is_better = found.merit < own.merit - GAIN * abs(own.merit)
+    return found.state if is_better and problem.holds(found.scores) else state
 
 
 def _tolerances(problem: Problem, scores: np.ndarray) -> np.ndarray:

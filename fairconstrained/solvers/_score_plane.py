@@ -173,6 +173,8 @@ class ScorePlane:
         yield best
         if with_constants:
             yield self._proposal(self.objective.least(np.array([0.0, self.centre]), shifts))
+            # just not positive, where the best constant score accepts everybody beyond the bounds
+            yield from (self._proposal(np.array([0.0, at])) for at in self._thresholds if self.rescaling.can_shift)
             for state in self.problem.model.one_class_states(self.problem.data):
                 yield Proposal(self.problem, state)
         if self._spread and searches:

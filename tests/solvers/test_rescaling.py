@@ -28,7 +28,7 @@ from fairconstrained.domains import L1Ball, Product
 from fairconstrained.models import ClassModel, LinearModel
 from fairconstrained.objectives import Logistic, ZeroOne
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import AugmentedLagrangian, best_rescaled
+from fairconstrained.solvers import AugmentedLagrangian, best_rescaled, no_worse_than_constants
 from fairconstrained.solvers._plane_objective import PlaneObjective
 from fairconstrained.solvers._score_plane import Proposal, ScorePlane
 from tests.covering import every_pair
@@ -494,3 +494,22 @@ def test_shifts_of_classes_bring_the_last_rows_within_the_bounds():
     loss, least = (problem.objective_at(one, problem.scores(one)) for one in (nearby, state))
     assert loss < 1.03 * least  # on the way to one class it would rise by 7 %
     np.testing.assert_array_equal(best_rescaled(problem, [state]), nearby)
+
+
+def test_scores_give_way_to_a_constant_that_is_better(data):
+    problem = problem_of(data, DemographicParity(0.9))
+    share = float(data.weights[data.y > 0].sum())
+    constant = np.append(np.zeros(data.n_features), logit(share))
+    residuals = data.weights.numpy() * ((data.y.numpy() > 0) - share)
+    good = constant + 0.1 * np.append(data.X.T @ residuals, 0.0) / np.linalg.norm(data.X.T @ residuals)
+    assert loss_of(problem, good) < loss_of(problem, constant) - 1e-3
+    assert no_worse_than_constants(problem, good) is good
+    bad = np.append(-good[:-1], good[-1])
+    assert no_worse_than_constants(problem, bad) == pytest.approx(constant, abs=1e-5)
+
+
+def test_where_the_best_constant_accepts_everybody_the_next_one_is_at_the_threshold(data):
+    labels = data.labels
+    problem = problem_of(data, MinorityShare(0.9, minority=labels[0], rate="indicator"))
+    params = np.append(np.zeros(data.n_features), -1.0)
+    assert best_rescaled(problem, [params]) == pytest.approx(np.zeros(data.n_features + 1), abs=1e-9)
