@@ -38,6 +38,10 @@ _OF_HEAD = (
     "history_",
     "new_row_gaps_",
     "hints_",
+    "solver_",
+    "groups_",
+    "ignored_groups_",
+    "constraint_values_all_groups_",
 )
 
 
@@ -61,7 +65,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
     estimator_ : estimator
         The model of the target that scores new rows; with ``ensemble=True`` that of the first fold.
     status_, constraint_values_, granularity_, violation_, objective_, multipliers_, prices_, n_iter_, \
-            n_evaluations_, history_, new_row_gaps_, hints_
+            n_evaluations_, history_, new_row_gaps_, hints_, solver_, groups_, ignored_groups_, \
+            constraint_values_all_groups_
         The outcome of the head's fit, see its class. ``constraint_values_`` are exact on the rows of `fit`, each
         scored by models that have not seen it.
     n_features_in_ : int

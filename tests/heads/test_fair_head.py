@@ -473,6 +473,17 @@ def test_what_the_estimator_does_not_request_is_an_error(rows, routing, requeste
             fitted.fit(X, y, sensitive_features=groups, cost=np.ones(y.size))
 
 
+def test_a_head_tells_its_solver_and_which_groups_it_compares(rows):
+    X, y, groups = rows
+    three = np.where(np.arange(groups.size) < 5, 2, groups)
+    head = RateParityClassifier(0.05, small_groups="ignore")
+    model = FairHeadClassifier(BASE, head, random_state=0).fit(X, y, sensitive_features=three)
+    assert model.groups_.tolist() == [0, 1, 2]
+    assert model.ignored_groups_ == [2]
+    assert model.constraint_values_all_groups_["demographic_parity"] > model.constraint_values_["demographic_parity"]
+    assert model.solver_ == "augmented_lagrangian"
+
+
 def test_regressors(rows):
     X, _, groups = rows
     y = X @ [1.0, 2.0, 0.0, 1.0] + groups
