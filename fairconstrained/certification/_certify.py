@@ -33,6 +33,7 @@ from fairconstrained.checks.messages import check_fraction, is_number, shortened
 from fairconstrained.groups import is_membership
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection import make_fairness_scorer
+from fairconstrained.model_selection.pipelines import nested_models
 from fairconstrained.model_selection.response import check_model, get_response
 from fairconstrained.tables.dask_table import as_rows
 
@@ -258,7 +259,8 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
         raise ValueError(f"X, y and sensitive_features must have the same number of rows; got {sizes}.")
     if info_of(metric).compares_groups and len(groups.names) < 2:
         raise ValueError(f"all {sizes['X']} rows are of one group, {groups.names[0]!r}: there is no gap to certify.")
-    known = np.asarray(getattr(model, "groups_", ())).tolist()
+    comparing = next((part for part, _ in nested_models(model) if hasattr(part, "groups_")), model)
+    known = np.asarray(getattr(comparing, "groups_", ())).tolist()
     combines = groups.unions is None and is_membership(sensitive_features)
     if combines and set(as_table(sensitive_features).columns) == set(known):
         raise ValueError(
@@ -266,7 +268,7 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
             "combinations of these columns. Certify 'rate_gap', 'loss_parity_gap' or 'group_rates', which compare what "
             "the model does."
         )
-    left_out = list(getattr(model, "ignored_groups_", ()))
+    left_out = list(getattr(comparing, "ignored_groups_", ()))
     missing = [group for group in known if group not in groups.names and group not in left_out]
     if missing and set(groups.names) <= set(known):
         counts = dict(zip(groups.names, groups.sums(np.ones(sizes["X"])).astype(int).tolist(), strict=True))

@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -462,11 +463,20 @@ def test_empty_cells_are_named(logistic, parts):
         )  # fmt: skip
 
 
-@pytest.mark.slow
-def test_a_group_of_the_model_without_rows(parts):
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        pytest.param(lambda model: model, id="alone"),
+        pytest.param(lambda model: make_pipeline(StandardScaler(), model), id="pipeline"),
+        pytest.param(lambda model: GridSearchCV(model, {"kappa": [0.3]}, cv=2), id="search"),
+        pytest.param(lambda model: FairHeadClassifier(GaussianNB(), model, random_state=0), id="head"),
+    ],
+)
+def test_a_group_of_the_model_without_rows(parts, wrapped):
     (X, y, groups), (X_new, y_new, groups_new) = parts
     three = np.where(X[:, 0] > 1, "third", groups)
-    model = RateParityClassifier(kappa=0.3).fit(X, y, sensitive_features=three)
+    with config_context(enable_metadata_routing=True):
+        model = wrapped(RateParityClassifier(kappa=0.3)).fit(X, y, sensitive_features=three)
     with pytest.raises(ValueError, match=r"no rows of the groups \['third'\].*rows by group: \{'one'"):
         certify(model, X_new, y_new, sensitive_features=groups_new, metric="independence_gap")
 
