@@ -75,7 +75,8 @@ def skops_trusted_types() -> list[str]:
 
     They are the classes of this package, its function that makes networks of ``hidden_layer_sizes``,
     `functools.partial`, which holds its arguments, the booster of LightGBM, and the splines of SciPy, which a head has.
-    A ``module``, scorer or constraint of your own has to be trusted by its own name.
+    A ``module``, scorer or constraint of your own has to be trusted by its own name. So have types of other packages
+    that skops does not trust by itself, such as the trees of scikit-learn: ``skops.io.get_untrusted_types`` lists them.
 
     Returns
     -------
