@@ -10,18 +10,47 @@ import pandas as pd
 from typing_extensions import override
 
 from fairconstrained.checks.messages import meant
-from fairconstrained.constraints import BoundConstraint, Constraint
+from fairconstrained.constraints import (
+    AUCGap,
+    BoundConstraint,
+    Constraint,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    GroupRates,
+    LossParity,
+    StatisticalParity,
+)
 from fairconstrained.constraints.group_rates import NAMED_RATES
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.metrics import find_metric, metric_names
+from fairconstrained.metrics.auc_sets import AUC_METRICS
 
 __all__ = ["ANY_CONSTRAINT", "TakesConstraint", "constraint_name"]
 
 #: Allowed values of ``constraint``.
 ANY_CONSTRAINT = [str, Constraint, list, tuple]
 _PREFIX = "constraint__"
+
+
+def _written(kind: type[Constraint], **params: Any) -> str:
+    """A constraint as a user writes it, whatever ``kappa`` is."""
+    given = "".join(f"{name}={value!r}, " for name, value in params.items())
+    return f"{kind.__name__}({given}kappa=...)"
+
+
+#: Constraints, as a user writes them, by the names that estimators have for them.
+_WRITTEN: dict[str, str] = {
+    **{name: _written(AUCGap, constraint=name) for name in AUC_METRICS},
+    **{name: _written(GroupRates, **params) for name, params in NAMED_RATES.items()},
+    "demographic_parity": _written(DemographicParity),
+    "equal_opportunity": _written(EqualOpportunity),
+    "equalized_odds": _written(EqualizedOdds),
+    "statistical_parity": _written(StatisticalParity),
+    "loss_parity": _written(LossParity),
+}
 
 
 def constraint_name(name: str, allowed: Iterable[str]) -> str:
@@ -70,11 +99,8 @@ def _refusal(constraint: Any, names: Iterable[str]) -> ValueError:
 
 def _in_its_place(name: str) -> str:
     """The end of a message about a name that an estimator does not have: the constraint that it stands for, if any."""
-    found = [NAMED_RATES[own] for own in (name, *_names_of_metric(name)) if own in NAMED_RATES]
-    if not found:
-        return ""
-    params = ", ".join(f"{key}={value!r}" for key, value in found[0].items())
-    return f" Give GroupRates({params}, kappa=...) in its place."
+    found = [_WRITTEN[own] for own in (name, *_names_of_metric(name)) if own in _WRITTEN]
+    return f" Give {found[0]} in its place." if found else ""
 
 
 def _is_pair(pair: Any) -> bool:

@@ -510,13 +510,21 @@ def test_numbers_as_groups(classes):
         classifier().fit(X, y, sensitive_features=np.linspace(18, 90, y.size))
 
 
-def test_a_name_of_another_estimators_rate_is_told_what_takes_its_place():
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("selection_rate_ratio", "GroupRates(rate='selection', rule='ratio', kappa=...)"),
+        ("loss_parity", "LossParity(kappa=...)"),
+        ("inter_group", "AUCGap(constraint='inter_group', kappa=...)"),
+    ],
+)
+def test_a_name_of_another_estimators_constraint_is_told_what_takes_its_place(name, written):
     X, y = np.zeros((4, 1)), [0, 1, 0, 1]
-    model = PartialParityClassifier(constraint="four_fifths")
+    with pytest.raises(ValueError, match=re.escape(f"got {name!r}. Give {written} in its place.")):
+        PartialParityClassifier(constraint=name).fit(X, y, sensitive_features=y)
+
+
+def test_a_name_that_there_is_not_gets_no_advice():
+    X, y = np.zeros((4, 1)), [0, 1, 0, 1]
     with pytest.raises(ValueError, match=r"got 'four_fifths'\.$"):
-        model.fit(X, y, sensitive_features=y)
-    model.set_params(constraint="selection_rate_ratio")
-    with pytest.raises(
-        ValueError, match=r"Give GroupRates\(rate='selection', rule='ratio', kappa=\.\.\.\) in its place"
-    ):
-        model.fit(X, y, sensitive_features=y)
+        PartialParityClassifier(constraint="four_fifths").fit(X, y, sensitive_features=y)
