@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -45,6 +46,8 @@ class LabelParity(RateParity):
         from mini-batches without bias, so solvers that need these do not accept it. If a group has no rows of a label
         at ranks in the interval, the gap is not defined, and the bound is not kept.
     """
+
+    is_of_classes: ClassVar[bool] = True
 
     ranks: Ranks = parameter(default="group_and_label", allowed=[StrOptions(set(RANKS))])
 
