@@ -14,10 +14,11 @@ import scipy.sparse as sp
 from pandas.util import hash_pandas_object
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -65,8 +66,9 @@ class CrossFits:
         "auto" is a copy of ``estimator``, which gets no validation set, or if that is a regressor or under a bound
         itself, `HistGradientBoostingClassifier` after the transformers of its pipeline; for rows that are not in
         memory, logistic regression (`PartialParityClassifier` without a bound). A list of names or numbers of columns,
-        where only these may be used for it: `HistGradientBoostingClassifier` on them. None: the group is not estimated,
-        and the head is a function of the scores alone, for users who may not model the group.
+        where only these may be used for it: `HistGradientBoostingClassifier` on them, with numbers in place of texts.
+        None: the group is not estimated, and the head is a function of the scores alone, for users who may not model
+        the group.
     use_groups : bool, default=False
         Whether predictions know the group itself, in place of an estimate; then they need ``sensitive_features``.
     cv : int, cross-validation splitter, iterable or "prefit", default=5
@@ -320,8 +322,14 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
 
     def _group_model_of(self, columns: list[Any]) -> Pipeline:
         """The estimator of groups from some of the columns."""
-        chosen = ColumnTransformer([("chosen", "passthrough", columns)], verbose_feature_names_out=False)
-        return self._boosted([("columns", chosen.set_output(transform="pandas"))])
+        codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+        texts = make_column_selector(dtype_exclude=["number", "bool", "category"])
+        steps = {
+            "columns": ColumnTransformer([("chosen", "passthrough", columns)], verbose_feature_names_out=False),
+            # trees take categories and numbers, but no texts
+            "texts": ColumnTransformer([("codes", codes, texts)], remainder="passthrough"),
+        }
+        return self._boosted([(name, step.set_output(transform="pandas")) for name, step in steps.items()])
 
     def _boosted(self, before: list[tuple[str, Any]]) -> Pipeline:
         """Boosted trees for the groups, after other steps."""

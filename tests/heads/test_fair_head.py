@@ -654,6 +654,17 @@ def test_groups_are_estimated_from_the_columns_that_the_user_allows(rows, column
     assert clone(model).group_estimator == columns
 
 
+def test_groups_are_estimated_from_texts_that_the_user_allows(rows):
+    X, y, groups = rows
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(region=np.where(groups == 1, "north", "south"))
+    base = make_pipeline(make_column_transformer((OneHotEncoder(), ["region"]), remainder="passthrough"), GaussianNB())
+    model = FairHeadClassifier(base, PARITY, group_estimator=["d", "region"], random_state=0)
+    model.fit(frame, y, sensitive_features=groups)
+    (of_groups,) = model.scores_.models_[0].groups.values()
+    assert len(set(zip(of_groups.predict(frame), groups, strict=True))) == 2  # the text tells the group
+    assert np.isfinite(of_groups.predict_proba(frame.assign(region="east"))).all()  # a text that is new
+
+
 def test_a_fitted_model_stays_fitted_in_a_clone(rows):
     X, y, groups = rows
     base = clone(BASE).fit(X[:600], y[:600])
