@@ -161,17 +161,21 @@ class BoundConstraint(Exact):
 
         By default it is about a gap between groups of which everybody is accepted, or nobody, whatever their scores.
         """
-        threshold = self.decision_threshold
-        if threshold is None or not np.ptp(scores) or np.min(scores) <= threshold < np.max(scores):
+        if not self.decides_alike(scores):
             return None
-        if any(self.metric(np.full(scores.shape, threshold + side)) != 0 for side in (-1.0, 1.0)):
-            return None
-        side = "above" if np.min(scores) > threshold else "below"
+        side = "above" if np.min(scores) > self.decision_threshold else "below"
         return (
             f"all scores are {side} the threshold, where {self.name} is 0 whatever the model is. Set threshold to the "
             "score above which decisions are positive, or bound a metric without a threshold, such as "
             "constraint='statistical_parity'."
         )
+
+    def decides_alike(self, scores: np.ndarray) -> bool:
+        """Whether different scores give all rows the same decision, for which the metric is 0 by definition."""
+        threshold = self.decision_threshold
+        if threshold is None or not np.ptp(scores) or np.min(scores) <= threshold < np.max(scores):
+            return False
+        return all(self.metric(np.full(scores.shape, threshold + side)) == 0 for side in (-1.0, 1.0))
 
     @property
     def resolution(self) -> float:

@@ -290,7 +290,14 @@ class BoundEveryClass(BoundConstraint, DirectSlopes):
 
     @override
     def caveat(self, scores: np.ndarray) -> str | None:
-        return next(filter(None, (inner.caveat(own) for inner, own in self._with_margins(scores))), None)
+        pairs = list(self._with_margins(scores))
+        telling = [(inner, own) for inner, own in pairs if not inner.decides_alike(own)]
+        if not telling:
+            return (
+                f"all rows are predicted as the same class, where {self.name} is 0 whatever the model is. Raise kappa, "
+                "or bound a metric of scores, such as constraint='statistical_parity'."
+            )
+        return next(filter(None, (inner.caveat(own) for inner, own in telling)), None)
 
     @override
     def class_values(self, scores: np.ndarray) -> dict[str, float]:

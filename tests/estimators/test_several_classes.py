@@ -25,7 +25,7 @@ from fairconstrained import (
     metrics,
 )
 from fairconstrained.constraints import DemographicParity, GroupRates, StatisticalParity
-from fairconstrained.exceptions import ConvergenceWarning, IncompatibleProblem
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, IncompatibleProblem
 from fairconstrained.metrics import METRICS
 from fairconstrained.solvers import SOLVERS, AugmentedLagrangian, Status
 from fairconstrained.solvers._unconstrained import unconstrained
@@ -350,6 +350,16 @@ def test_a_bound_that_no_iterate_keeps_is_kept_by_retreat(sample):
     gap = metrics.independence_gap(y, model.predict(X), sensitive_features=groups)
     assert gap <= model.granularity_["demographic_parity"] + 1e-9
     assert model.status_ == "max_iter"
+
+
+def test_a_warning_says_that_all_rows_have_one_class_and_none_that_a_class_is_never_predicted():
+    """There is no threshold to set, and a rare class is often predicted for no row without a bound, too."""
+    rng = np.random.default_rng(0)
+    groups, rare, noise = rng.integers(0, 2, 300), rng.random(300) < 0.1, rng.normal(size=300)
+    two = np.where(noise > 0, "a", "b")
+    fitted(RateParityClassifier(0.2), (noise[:, None], np.where(rare, "c", two), groups))
+    with pytest.warns(FairnessWarning, match="all rows are predicted as the same class, where demographic_parity is 0"):
+        fitted(RateParityClassifier(0.2), (noise[:, None], np.where(rare, np.where(noise > 0, "c", "b"), "a"), groups))
 
 
 @pytest.mark.slow
