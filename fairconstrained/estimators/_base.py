@@ -380,7 +380,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
             state = best_rescaled(problem, [polished(problem, state, result.candidates)])
-            message = _RESCUED if np.ptp(problem.scores(state)) else _CONSTANT
+            message = _RESCUED if np.ptp(problem.scores(state), axis=0).any() else _CONSTANT
             before = problem.measured(problem.scores(result.model_state)).values
             message += "".join(_UNDEFINED.format(c) for c in problem.constraints if np.isnan(before[c.name]))
             remedy = self._remedy(result.stopped_by)

@@ -7,8 +7,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
-from fairconstrained.problem import Problem
+from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._score_plane import GAIN, HALVINGS, ROUNDING, Proposal, ScorePlane, is_within
 
 __all__ = ["best_rescaled", "constant_scores", "no_worse_than_constants"]
@@ -83,14 +84,18 @@ def _on_the_way(inside: Proposal, outside: Proposal, least: float, tolerances: n
 
 
 def _retreats(own: Proposal, least: float, tolerances: np.ndarray) -> Iterator[Proposal]:
-    """Smaller multiples of linear scores, down to zero; if no allowed state is known, those nearby or towards a class.
+    """The best constant, and smaller multiples of linear scores; without an allowed state, those nearby or to a class.
 
     For models with a score of every class, of whose scores neither multiples nor common shifts move a decision.
     """
     problem = own.problem
+    states = problem.model.one_class_states(problem.data)
+    if states:
+        yield _best_combination(problem, np.stack(states))
     for share in _SMALLER if problem.model.is_linear else ():
         yield Proposal(problem, share * own.state)
-    states = () if np.isfinite(least) else problem.model.one_class_states(problem.data)
+    if np.isfinite(least):
+        return
     constants = [Proposal(problem, state) for state in states]
     shifts = _shifts_of_classes(own, constants) if constants else None
     nearby = own if shifts is None else Proposal(problem, own.state + shifts @ np.stack(states))
@@ -104,6 +109,17 @@ def _retreats(own: Proposal, least: float, tolerances: np.ndarray) -> Iterator[P
             holds = is_within(problem, own.scores_towards(constant, middle), tolerances)
             low, high = (low, middle) if holds else (middle, high)
         yield Proposal(problem, own.state + high * (state - own.state))
+
+
+def _best_combination(problem: Problem, states: np.ndarray) -> Proposal:
+    """The linear combination of states of least objective, whatever the bounds are."""
+    view, nothing = FullBatchView(problem.without_constraints()), np.empty(0)
+
+    def along(factors: np.ndarray) -> tuple[float, np.ndarray]:
+        point = view.at(factors @ states)
+        return point.objective, states @ point.gradient(1.0, nothing)
+
+    return Proposal(problem, minimize(along, np.zeros(len(states)), jac=True, method="L-BFGS-B").x @ states)
 
 
 def _shifts_of_classes(own: Proposal, constants: Sequence[Proposal]) -> np.ndarray | None:

@@ -420,6 +420,20 @@ def test_scores_of_few_rows_are_no_worse_than_constant_ones():
     assert log_loss(y, model.predict_proba(X)) <= np.log(3) + 1e-9  # how much better depends on rounding
 
 
+@pytest.mark.parametrize("hidden", [None, (4,)], ids=["linear", "network"])
+def test_where_only_constant_scores_keep_the_bound_they_are_the_best_ones(hidden):
+    """They are the log shares of the classes, up to a constant, rather than zero for every class."""
+    rng = np.random.default_rng(0)
+    groups, y = rng.integers(0, 2, 300), rng.choice(["a", "b", "c"], 300, p=[0.2, 0.6, 0.2])
+    X = groups[:, None] + 0.1 * rng.normal(size=(300, 1))
+    model = PartialParityClassifier(0.05, hidden_layer_sizes=hidden, solver="augmented_lagrangian", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="all rows have the same score"):
+        fitted(model, (X, y, groups))
+    shares = np.unique(y, return_counts=True)[1] / 300
+    assert model.predict_proba(X) == pytest.approx(np.tile(shares, (300, 1)), abs=1e-3)
+    assert model.constraint_values_["statistical_parity"] == 0.0
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("keeps_stricter", [True, False])
 def test_where_a_run_loses_its_way_one_under_a_stricter_bound_finds_it(sample, monkeypatch, keeps_stricter):
