@@ -427,16 +427,18 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     @property
     def _group_argument(self) -> str:
-        """The argument with which scores may differ between groups."""
-        return "use_groups=True" if self._on_scores else "group_interactions=True"
+        """The argument with which scores may differ between groups; empty where there is none."""
+        if self._on_scores:
+            return "use_groups=True"
+        return "group_interactions=True" if "group_interactions" in self.get_params(deep=False) else ""
 
     def _cheaper_bound(self, data: FairData) -> str:
         """Advice for a bound that costs much; empty where scores already differ between groups, or cannot."""
-        own = self.get_params(deep=False).get("group_interactions", True)
-        differ = self._knows_groups if self._on_scores else own
-        if differ or data.unions is not None:
+        argument = self._group_argument
+        differ = self._knows_groups if self._on_scores else self.get_params(deep=False).get("group_interactions")
+        if not argument or differ or data.unions is not None:
             return ""
-        return f"If predictions may use the group, {self._group_argument} often costs less; otherwise raise kappa."
+        return f"If predictions may use the group, {argument} often costs less; otherwise raise kappa."
 
     def _freed(self, problem: Problem) -> Problem:
         """The problem of a model that a costly bound is compared with: the same without bounds."""
@@ -448,8 +450,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     def _remedy(self, stopped_by: StoppedBy) -> str:
         """Advice for a bound that was not kept."""
-        own = self.get_params(deep=False)
-        freedom = self._group_argument if self._on_scores or "group_interactions" in own else "hidden_layer_sizes"
+        freedom = self._group_argument or "hidden_layer_sizes"
         return f"Loosen kappa, give the model more freedom ({freedom}), or {self._longer(stopped_by)}."
 
     @property
