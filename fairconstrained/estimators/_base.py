@@ -243,7 +243,6 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         solver = self._solver(problem)
         with limited_threads(n_rows if solver.takes_all_rows else 1):
             result, estimated = self._solved_and_estimated(solver, problem, start, of_folds, seed)
-            result = self._or_constant(solver, problem, result)
             scores = problem.scores(result.model_state)
             self.new_row_gaps_ = self._gaps_of(problem, scores, estimated)
             self.solver_ = solver.name
@@ -270,16 +269,15 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             return self._from_other_decisions(solver, problem, found, rng) if found is completed else found
         return completed
 
-    def _or_constant(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
-        """The result, or constant scores where these are better: bounds that make up for optimism leave them out."""
-        if result.status.is_infeasible or not problem.constraints or not solver.keeps_metric:
+    @override
+    def _or_constant(self, problem: Problem, stricter: Problem, result: SolverResult) -> SolverResult:
+        if stricter is problem or result.status.is_infeasible:
             return result
         state = no_worse_than_constants(problem, result.model_state)
         if state is result.model_state:
             return result
-        return replace(
-            result, model_state=state, message=f"{_WORSE} {self._remedy(result.stopped_by)}", multipliers=None
-        )
+        message = f"{_WORSE} {self._remedy(result.stopped_by)}"
+        return replace(result, model_state=state, message=message, multipliers=None)
 
     @override
     def _solved_after(

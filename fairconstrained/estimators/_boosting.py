@@ -369,11 +369,6 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         return super()._rescaled(problem, result) if result.status.is_infeasible else result
 
     @override
-    def _or_constant(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
-        """The result: its solver says where it is worse than constant scores."""
-        return result
-
-    @override
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
         """Implement `BaseFairEstimator._adopt`; the trees become one booster with the scores of the model."""
         joined = result.model_state.joined()

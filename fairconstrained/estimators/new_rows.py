@@ -106,6 +106,13 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     ) -> SolverResult:
         """Fit to all rows after a fit that has missed stricter bounds."""
 
+    @abstractmethod
+    def _or_constant(self, problem: Problem, stricter: Problem, result: SolverResult) -> SolverResult:
+        """The result for stricter bounds, or constant scores if these keep the problem's own, and have a lower loss.
+
+        Bounds that make up for an optimism leave constant scores out, which have none.
+        """
+
     def _makes_up_for_optimism(self, solver: Solver) -> bool:
         """Whether the fit is to keep differences within ``kappa`` on rows not seen as well, as fits to folds tell."""
         return False
@@ -137,7 +144,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         result = self._solve_all(solver, stricter, start, rng)
         if result.status.is_infeasible and estimated.optimism:
             result = self._solved_after(solver, problem, result, rng)
-        return result, estimated
+        return self._or_constant(problem, stricter, result), estimated
 
     def _solved_then_estimated(
         self, solver: Solver, problem: Problem, start: Start | None, of_folds: Sequence[Start | None], seed: int
@@ -218,7 +225,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         if stricter.holds(problem.scores(result.model_state)):
             return result
         again = self._solve_all(solver, stricter, result.start, rng).after(result)
-        return result if again.status.is_infeasible else again
+        return result if again.status.is_infeasible else self._or_constant(problem, stricter, again)
 
     def _begun(self, estimate: Callable[[], NewRowEstimates], problem: Problem) -> Callable[[], NewRowEstimates]:
         """Begin with the estimates in another process, if one can lead them, and return what waits for them."""

@@ -184,13 +184,18 @@ def constant_scores(problem: Problem, state: Any) -> Any:
 
 
 def no_worse_than_constants(problem: Problem, state: Any) -> Any:
-    """Return the state, or that of constant scores where these keep the bounds and are better; the state keeps them."""
-    constant, own = constant_scores(problem, state), Proposal(problem, state)
+    """Return a state within the bounds, or that of constant scores within them if these have a lower loss."""
+    constant = constant_scores(problem, state)
     if constant is None:
         return state
-    found = Proposal(problem, best_rescaled(problem, [constant]))
-    is_better = found.merit < own.merit - GAIN * abs(own.merit)
-    return found.state if is_better and problem.holds(found.scores) else state
+    found = best_rescaled(problem, [constant])
+    is_better = _loss(problem, found) < _loss(problem, state) * (1 - GAIN)
+    return found if is_better and problem.holds(problem.scores(found)) else state
+
+
+def _loss(problem: Problem, state: Any) -> float:
+    """The objective without its penalty."""
+    return problem.objective_at(state, problem.scores(state)) - problem.model.penalty_at(state)
 
 
 def _tolerances(problem: Problem, scores: np.ndarray) -> np.ndarray:
