@@ -207,8 +207,11 @@ class Problem(Terms):
 
     def objective_at(self, state: Any, scores: np.ndarray) -> float:
         """The objective with its penalty at a state of the model, whose scores are known."""
-        loss = self.without_constraints().at_scores(torch.from_numpy(scores), np.empty(0)).loss
-        return loss + self.model.penalty_at(state)
+        return self.loss_at(scores) + self.model.penalty_at(state)
+
+    def loss_at(self, scores: np.ndarray) -> float:
+        """The objective without its penalty."""
+        return self.without_constraints().at_scores(torch.from_numpy(scores), np.empty(0)).loss
 
     def point(
         self, z: np.ndarray, terms_at: Callable[[Tensor, np.ndarray], TermsPoint], forward: Forward | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -144,12 +144,9 @@ class BoundSplitParity(DirectSlopes, BoundParity, DifferenceOfConvex, Stochastic
 
     @override
     def on(self, data: FairData) -> Self:
-        moved, known = replace(self, data=data), self.__dict__
         # computing it anew for every mini-batch would take as long as a step of a small network
         same = self.targets is None and data.codes is self.data.codes and data.weights is self.data.weights
-        kept = self._of_data if same else self._of_groups
-        moved.__dict__.update({name: known[name] for name in kept if name in known})
-        return moved
+        return self._keeping(self._of_data if same else self._of_groups, data=data)
 
     def split_rates(self, scores: Tensor, thresholds: Tensor) -> tuple[Tensor, Tensor]:
         """Two parts, convex in scores and thresholds, whose difference are the rates of `rates_at`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -62,8 +63,12 @@ class BoundSmoothed(BoundConstraint, FullBatch):
 
     def _changed(self, **fields: Any) -> Self:
         """Return the bound with other fields, of which the cached properties named in `_of_data` do not depend."""
-        changed = replace(self, **fields)
-        changed.__dict__.update({name: self.__dict__[name] for name in self._of_data if name in self.__dict__})
+        return self._keeping(self._of_data, **fields)
+
+    def _keeping(self, names: Iterable[str], **fields: Any) -> Self:
+        """Return the bound with other fields, and with the cached properties of these names that are known."""
+        changed, known = replace(self, **fields), self.__dict__
+        changed.__dict__.update({name: known[name] for name in names if name in known})
         return changed
 
     @override

@@ -52,14 +52,18 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bo
     for own in chain([first], (Proposal(problem, state) for state in candidates[1:])):
         plane = ScorePlane.of(own, tolerances)
         searches = not (is_settled and own is first)
-        others = plane.proposals(least, with_constants, searches) if plane else _retreats(own, least, tolerances)
+        others = (
+            plane.proposals(least, with_constants, searches)
+            if plane
+            else _retreats(own, least, tolerances, with_constants)
+        )
         for proposal in chain([own], others):
             if proposal.objective >= least:
                 continue
             is_better = proposal.merit < (least - GAIN * abs(least) if np.isfinite(least) else np.inf)
             if is_better and proposal.is_in_domain and proposal.keeps(tolerances):
                 best, least = proposal.state, proposal.merit
-        with_constants = with_constants and plane is None  # they are the same in every plane
+        with_constants = False  # they are the same for every candidate
         ends += [own] if plane is None else []
     for end in ends if np.isfinite(least) else []:
         best, least = _on_the_way(Proposal(problem, best), end, least, tolerances)
@@ -83,14 +87,14 @@ def _on_the_way(inside: Proposal, outside: Proposal, least: float, tolerances: n
     return inside.state, least
 
 
-def _retreats(own: Proposal, least: float, tolerances: np.ndarray) -> Iterator[Proposal]:
-    """The best constant, and smaller multiples of linear scores; without an allowed state, those nearby or to a class.
+def _retreats(own: Proposal, least: float, tolerances: np.ndarray, with_constants: bool) -> Iterator[Proposal]:
+    """Perhaps the best constant; smaller multiples of linear scores; if none is allowed, those nearby or to a class.
 
     For models with a score of every class, of whose scores neither multiples nor common shifts move a decision.
     """
     problem = own.problem
     states = problem.model.one_class_states(problem.data)
-    if states:
+    if states and with_constants:
         yield _best_combination(problem, np.stack(states))
     for share in _SMALLER if problem.model.is_linear else ():
         yield Proposal(problem, share * own.state)
@@ -189,13 +193,9 @@ def no_worse_than_constants(problem: Problem, state: Any) -> Any:
     if constant is None:
         return state
     found = best_rescaled(problem, [constant])
-    is_better = _loss(problem, found) < _loss(problem, state) * (1 - GAIN)
-    return found if is_better and problem.holds(problem.scores(found)) else state
-
-
-def _loss(problem: Problem, state: Any) -> float:
-    """The objective without its penalty."""
-    return problem.objective_at(state, problem.scores(state)) - problem.model.penalty_at(state)
+    scores = problem.scores(found)
+    is_better = problem.loss_at(scores) < problem.loss_at(problem.scores(state)) * (1 - GAIN)
+    return found if is_better and problem.holds(scores) else state
 
 
 def _tolerances(problem: Problem, scores: np.ndarray) -> np.ndarray:

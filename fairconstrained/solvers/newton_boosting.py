@@ -425,8 +425,7 @@ class _Run:
 
     def _prefix(self, state: Ensemble, scores: np.ndarray, measured: Measured) -> _Prefix:
         """A number of trees with what is known of them, and the present multipliers."""
-        free = self.problem.without_constraints()
-        objective = free.at_scores(torch.from_numpy(scores.copy()), np.empty(0)).loss
+        objective = self.problem.loss_at(scores.copy())
         multipliers = named_multipliers(self.pressure.names, self.pressure.mean) or {}
         return _Prefix(state, scores, measured, objective, multipliers, self._decides_alike(scores))
 
