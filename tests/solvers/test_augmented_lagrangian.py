@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from fairconstrained import PartialParityClassifier
+from fairconstrained import AUCFairClassifier, PartialParityClassifier
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
@@ -294,3 +294,17 @@ def test_an_interruption_anywhere_keeps_what_was_found(parity_problem, monkeypat
     assert np.isfinite(result.objective)
     assert result.status.is_infeasible == (not problem.holds(problem.scores(result.model_state)))
     assert len(result.history) < len(whole.history)
+
+
+@pytest.mark.parametrize("seed", [5, 6, 7])
+def test_a_few_categories_keep_a_bound_on_aucs_without_equal_scores(seed):
+    # Only twelve scores can differ, so that small moves leave all AUCs as they are.
+    rng, n = np.random.default_rng(seed), 1500
+    groups = rng.integers(0, 3, n)
+    first, second, third = rng.random(n) < np.array([0.3, 0.5, 0.7])[groups], rng.random(n) < 0.5, rng.integers(0, 3, n)
+    X = np.column_stack([first, second, third == 1, third == 2]).astype(float)
+    log_odds = 1.2 * first + 0.7 * second + 0.5 * (third == 1) - 0.9 * (third == 2) - 0.8
+    y = (rng.random(n) < 1 / (1 + np.exp(-log_odds))).astype(int)
+    model = AUCFairClassifier(0.03, random_state=0).fit(X, y, sensitive_features=groups)
+    assert model.constraint_values_["inter_group"] <= 0.03 + 1e-4
+    assert model.objective_ < 0.66  # equal scores have .693

@@ -123,10 +123,19 @@ def test_a_surrogate_without_tolerance_becomes_finer_as_far_as_there_are_rows():
     assert parts.margins.tolist() == [0.05]
     assert tighten(parts, 0.3).blur == 0.006  # three rows
     assert tighten(parts, 0.3).blur == 0.006
+
+
+def test_a_run_that_begins_anew_has_wide_surrogates_until_an_iterate_is_feasible():
+    parts = surrogates(kappa=0.1)
+    parts.start_narrow()
     parts.restart()
+    assert (parts.blur, parts.is_narrowing) == (0.2, False)
+    assert tighten(parts, 0.1).margins.tolist() == pytest.approx([0.05])
+    assert parts.blur == 0.2
+    tighten(parts, 0.0)
     assert (parts.blur, parts.margins.tolist()) == (0.1, [0.0])
-    assert tighten(parts, 0.3).blur == 0.05
-    assert not parts.is_narrowing
+    tighten(parts, 0.1)
+    assert (parts.blur, parts.is_narrowing) == (0.05, False)
 
 
 # --- stopping

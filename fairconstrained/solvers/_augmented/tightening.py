@@ -11,6 +11,8 @@ __all__ = ["Surrogates"]
 #: Last blur of the surrogate in standard deviations of the scores, narrow enough that the margins have little left to
 #: correct.
 _FINAL_BLUR = 0.02
+#: Blur of a run that begins anew, in multiples of the first one.
+_WIDER = 2.0
 
 
 class Surrogates:
@@ -31,6 +33,8 @@ class Surrogates:
         self.blur, self._final = self._first, _FINAL_BLUR
         #: Number by which the blur is divided after an iteration.
         self._narrowing = 2.0
+        #: Whether the values of the surrogates are those of the metrics at the present scores.
+        self._follows_metric = True
         self.margins = np.zeros(len(constraints))
         self._kappas = np.array([c.kappa for c in constraints])
         self.scales = np.array([c.scale for c in constraints])
@@ -57,14 +61,20 @@ class Surrogates:
         self.blur, self._narrowing = self._first, (self._first / _FINAL_BLUR) ** 0.5
 
     def restart(self) -> None:
-        """Begin anew, and end with surrogates that look further than a few rows."""
+        """Begin anew, with surrogates that look further than a few rows and keep their values until a bound is met.
+
+        Where scores have few values, most moves leave the metric as it is: surrogates that are set to it again and
+        again do not tell how far the scores have moved, and narrow ones have no slope between two of the values.
+        """
         self.margins = np.zeros_like(self.margins)
-        self.blur, self._final = self._first, self._first / 2
+        self.blur = self._final = _WIDER * self._first
+        self._follows_metric = False
 
     def refined(self, constraints: tuple[BoundConstraint, ...], scores: np.ndarray) -> tuple[BoundConstraint, ...]:
         """The constraints with surrogates that are nearer to the metrics around these scores."""
         pairs = zip(constraints, self.margins, strict=True)
-        return tuple(c.refined(scores, blur=self.blur, margin=margin) for c, margin in pairs)
+        refined = (c.refined(scores, blur=self.blur, margin=margin) for c, margin in pairs)
+        return tuple(c if self._follows_metric else c.uncorrected() for c in refined)
 
     def tighten(self, violations: np.ndarray, unresolved: float, is_settled: np.ndarray) -> None:
         """Set the next blur, and then the margins, from how the exact metrics turned out.
@@ -78,6 +88,9 @@ class Surrogates:
         is_settled : ndarray of shape (n_constraints,)
             Whether a margin may move all the same.
         """
+        if not self._follows_metric and (violations <= 0).all():  # there is a point to improve on from now on
+            self._follows_metric, self._final = True, self._first / 2
+            self.margins = np.zeros_like(self.margins)
         if self.is_narrowing:
             self.blur = max(self.blur / self._narrowing, self._final)
             return
