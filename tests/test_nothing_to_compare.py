@@ -69,7 +69,7 @@ ESTIMATORS = [
 
 @pytest.mark.parametrize("model", ESTIMATORS, ids=str)
 def test_every_estimator_says_that_it_is_unconstrained(model):
-    with pytest.warns(FairnessWarning, match=r"only one group|single group"):
+    with pytest.warns(FairnessWarning, match="There is nothing to compare"):
         model.fit(X, Y)
     assert model.status_ == "unconstrained"
     assert model.constraint_values_ == {}
@@ -107,33 +107,33 @@ def test_groups_that_a_constraint_has_merged_into_one_are_said():
 
 
 def test_a_ranker():
-    with pytest.warns(FairnessWarning, match="only one group"):
+    with pytest.warns(FairnessWarning, match="nothing to compare"):
         assert FairRanker(kappa=0.1).fit(X, Y, qid=QID).status_ == "unconstrained"
 
 
 @pytest.mark.parametrize("model", [NETWORK, STREAM], ids=str)
 def test_streams(model):
-    with pytest.warns(FairnessWarning, match="only one group"):
+    with pytest.warns(FairnessWarning, match="nothing to compare"):
         assert clone(model).partial_fit(X, Y, classes=[0, 1]).status_ == "unconstrained"
 
 
 def test_paths():
-    with pytest.warns(FairnessWarning, match="only one group"):
+    with pytest.warns(FairnessWarning, match="nothing to compare"):
         path = fairness_path(RateParityClassifier(), X, Y, sensitive_features=None, kappas=[None, 0.1])
     assert path.table["status"].tolist() == ["optimal", "unconstrained"]
-    with pytest.warns(FairnessWarning, match="only one group"):
+    with pytest.warns(FairnessWarning, match="nothing to compare"):
         chosen = FairnessPathCV(RateParityClassifier(), kappas=[0.2, 0.1], cv=2).fit(X, Y)
     assert chosen.best_estimator_.status_ == "unconstrained"
 
 
 def test_a_certificate_is_not_given():
     model = CertifiedFairClassifier(RateParityClassifier(), kappa=0.1, metric="independence_gap", random_state=0)
-    with pytest.warns(FairnessWarning, match="only one group"):
+    with pytest.warns(FairnessWarning, match="nothing to compare"):
         assert model.fit(X, Y).status_ == "uncertified"
 
 
 def test_a_report_of_such_a_model_says_so():
-    with pytest.warns(FairnessWarning, match="only one group"):
+    with pytest.warns(FairnessWarning, match="nothing to compare"):
         model = RateParityClassifier(kappa=0.1).fit(X, Y)
     groups = np.repeat(["a", "b"], 100)
     report = fairness_report(

@@ -23,7 +23,7 @@ from fairconstrained.certification.evidence import METHODS
 from fairconstrained.certification.sample import as_loss_bound, groups_of
 from fairconstrained.certification.seen_rows import Overlap
 from fairconstrained.checks.inputs import as_targets
-from fairconstrained.checks.messages import is_number
+from fairconstrained.checks.messages import NOTHING_TO_COMPARE, PASS_GROUPS, is_number, nothing_to_compare
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics.registry import info_of
@@ -242,11 +242,14 @@ class CertifiedFairClassifier(DelegatesToFitted):
             rows.groups is None or len(groups_of(judge.metric, rows.groups).names) < 2
         ):
             with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "There is only one group", FairnessWarning)  # said below
+                warnings.filterwarnings("ignore", NOTHING_TO_COMPARE, FairnessWarning)  # said below
                 self.estimator_ = fitted(clone(self.estimator), rows)
             warnings.warn(
-                "There is only one group, so there is no gap to certify, and the estimator was fitted on all rows. "
-                "Pass sensitive_features with at least two groups to fit.",
+                nothing_to_compare(
+                    () if rows.groups is None else groups_of(judge.metric, rows.groups).names,
+                    "Nothing is certified, and the estimator was fitted on all rows.",
+                    f"{PASS_GROUPS}.",
+                ),
                 FairnessWarning,
                 stacklevel=4,
             )

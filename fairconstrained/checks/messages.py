@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -15,6 +15,8 @@ import pandas as pd
 
 __all__ = [
     "BY_ROUTING",
+    "NOTHING_TO_COMPARE",
+    "PASS_GROUPS",
     "TWO_LARGE_GROUPS",
     "check_arguments",
     "check_fraction",
@@ -25,6 +27,7 @@ __all__ = [
     "in_columns",
     "is_number",
     "meant",
+    "nothing_to_compare",
     "shortened",
     "shortened_table",
 ]
@@ -34,8 +37,31 @@ BY_ROUTING = (
     "within a Pipeline, a BaggingClassifier or a search, turn metadata routing on "
     "(sklearn.set_config(enable_metadata_routing=True))"
 )
+#: Beginning of the warning of a fit without groups, or with a single one.
+NOTHING_TO_COMPARE = "There is nothing to compare"
+#: Advice of this warning.
+PASS_GROUPS = "Pass sensitive_features with at least two groups to fit"
 #: Advice where there are fewer than two groups without the small ones.
 TWO_LARGE_GROUPS = "Merge groups yourself, into at least two that are large enough, or raise kappa."
+
+
+def nothing_to_compare(groups: Sequence[Hashable] | np.ndarray, outcome: str, advice: str) -> str:
+    """Warning of a fit under a bound without groups, or with a single one.
+
+    Parameters
+    ----------
+    groups : sequence or ndarray of shape (n_groups,)
+        The group; empty where no sensitive features were given.
+    outcome, advice : str
+        Sentences that follow.
+
+    Examples
+    --------
+    >>> nothing_to_compare(["a"], "Nothing is bounded.", "Pass at least two groups.")
+    "There is nothing to compare: there is only one group, 'a'. Nothing is bounded. Pass at least two groups."
+    """
+    found = f"there is only one group, {_plain(groups[0])!r}" if len(groups) else "sensitive_features was not given"
+    return f"{NOTHING_TO_COMPARE}: {found}. {outcome} {advice}"
 
 
 def compares_nothing(name: str, small: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.messages import nothing_to_compare, shortened
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, is_membership
 
@@ -53,8 +53,11 @@ def announced_groups(
     labels = GroupEncoder(known).labels if known is not None else (None,)
     if len(labels) == 1 and bounded:
         warnings.warn(
-            "There is only one group, so the fairness constraint holds vacuously. Announce all groups by groups= "
-            "in the first call of partial_fit, or set kappa=None.",
+            nothing_to_compare(
+                () if known is None else labels,
+                "Nothing is bounded.",
+                "Announce all groups by groups= in the first call of partial_fit, or set kappa=None.",
+            ),
             FairnessWarning,
             stacklevel=depth,
         )

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from fairconstrained.checks.messages import TWO_LARGE_GROUPS, compares_nothing, shortened
+from fairconstrained.checks.messages import (
+    PASS_GROUPS,
+    TWO_LARGE_GROUPS,
+    compares_nothing,
+    nothing_to_compare,
+    shortened,
+)
 from fairconstrained.estimators._accuracy import costly_bound
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.problem import Problem
@@ -98,10 +104,10 @@ def _nothing_bounded(estimator: Any) -> str:
             "constraint=[] names no constraint, so nothing is bounded and the unconstrained model was fitted. Give at "
             f"least one (name, constraint) pair, or the name of a constraint and {estimator._unconstrained}."
         )
-    return (
-        "There is only one group, so the fairness constraint holds vacuously and the unconstrained model "
-        "was fitted. Pass sensitive_features with at least two groups to fit, or set "
-        f"{estimator._unconstrained}."
+    return nothing_to_compare(
+        estimator.groups_,
+        "Nothing is bounded, and the unconstrained model was fitted.",
+        f"{PASS_GROUPS}, or set {estimator._unconstrained}.",
     )
 
 

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
 from fairconstrained.checks.inputs import without_none
-from fairconstrained.checks.messages import is_number
+from fairconstrained.checks.messages import PASS_GROUPS, is_number, nothing_to_compare
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.paths._kept import better_kept
@@ -273,9 +273,12 @@ def _grid(plan: Plan, rows: Rows, heads: Sequence[Walk], n_kappas: int, n_smalle
             "kappas must be given: the gap of the unconstrained model, from which bounds would decrease, does not "
             "exist, as a group has no rows to measure it by, or no group has a rate above 0."
         )
+    alone = "The path has one model, the unconstrained one"
     if not heads[0].records[0]["exact"]:
-        least, why = 0.0, "there is only one group. Pass sensitive_features with at least two groups."
-    elif plan.last._bounds_levels():
+        message = nothing_to_compare(heads[0].models[0].groups_, f"{alone}.", f"{PASS_GROUPS}.")
+        warnings.warn(message, FairnessWarning, stacklevel=5)
+        return [np.inf]
+    if plan.last._bounds_levels():
         least = walk(plan, rows, [0.0], heads[0].last).records[0]["gap"]
         least += _ABOVE_LEAST * (gap - least)
         why = "no model has one that is clearly smaller."
@@ -288,11 +291,7 @@ def _grid(plan: Plan, rows: Rows, heads: Sequence[Walk], n_kappas: int, n_smalle
             f"the gap of the unconstrained model ({gap:.4g}) says nothing."
         )
     if gap <= least:
-        warnings.warn(
-            f"The path has one model, the unconstrained one: its gap is {gap:.4g}, and {why}",
-            FairnessWarning,
-            stacklevel=5,
-        )
+        warnings.warn(f"{alone}: its gap is {gap:.4g}, and {why}", FairnessWarning, stacklevel=5)
         return [np.inf]
     return [np.inf, *(least + (gap - least) * np.linspace(1, 0, n_kappas)[1:] ** 2).tolist()]
 

@@ -17,7 +17,13 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from typing_extensions import override
 
 from fairconstrained.checks.inputs import as_targets
-from fairconstrained.checks.messages import TWO_LARGE_GROUPS, compares_nothing, shortened
+from fairconstrained.checks.messages import (
+    PASS_GROUPS,
+    TWO_LARGE_GROUPS,
+    compares_nothing,
+    nothing_to_compare,
+    shortened,
+)
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint, GroupRates
@@ -257,12 +263,14 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
             return
         small = [*self._small.merged, *self.ignored_groups_]
         if small:
-            why = f"Without the small groups {shortened(small)} there are fewer than two groups, so that no rates can"
-            remedy = TWO_LARGE_GROUPS
+            message = (
+                f"Without the small groups {shortened(small)} there are fewer than two groups, so that no rates can be "
+                f"compared. {TWO_LARGE_GROUPS}"
+            )
         else:
-            why = "There is only one group, so no rates can"
-            remedy = "Pass sensitive_features with at least two groups to fit, or set kappa=None."
-        warnings.warn(f"{why} be compared. {remedy}", FairnessWarning, stacklevel=5)
+            outcome = "All groups have the same threshold."
+            message = nothing_to_compare(self.groups_, outcome, f"{PASS_GROUPS}, or set kappa=None.")
+        warnings.warn(message, FairnessWarning, stacklevel=5)
 
     def _scores_to_choose_by(
         self, X: Any, y: np.ndarray, codes: np.ndarray, sensitive_features: Any, sample_weight: Any

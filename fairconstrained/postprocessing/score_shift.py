@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from fairconstrained.checks.inputs import as_targets
-from fairconstrained.checks.messages import is_number
+from fairconstrained.checks.messages import PASS_GROUPS, is_number, nothing_to_compare
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.protected import one_of_two
 from fairconstrained.constraints.base import check_kappa
@@ -186,8 +186,7 @@ class ScoreShiftPostprocessor(Postprocessor):
         self.status_ = (kept if feasible else Status.INFEASIBLE).value
         if is_vacuous:
             warnings.warn(
-                "There is only one group, so no gap can be measured and the scores stay as they are. Pass "
-                "sensitive_features with at least two groups to fit, or set kappa=None.",
+                nothing_to_compare(self.groups_, "The scores stay as they are.", f"{PASS_GROUPS}, or set kappa=None."),
                 FairnessWarning,
                 stacklevel=5,
             )

@@ -385,7 +385,7 @@ def test_weights_that_a_step_of_a_pipeline_requests_reach_it_with_routing_off(da
 def test_without_groups_nothing_is_certified(data):
     X, y, _ = data
     model = CertifiedFairClassifier(LogisticRegression(), kappa=0.1, metric="independence_gap")
-    with pytest.warns(FairnessWarning, match="only one group, so there is no gap to certify") as caught:
+    with pytest.warns(FairnessWarning, match="nothing to compare: .* Nothing is certified") as caught:
         model.fit(X, y)
     assert caught[0].filename == __file__
     assert (model.status_, model.certificate_, model.n_tests_) == ("uncertified", None, 0)

@@ -237,9 +237,11 @@ def test_invalid_arguments_are_named(classes, name):
 
 def test_a_single_group_is_said_whatever_the_bounds(classes):
     one = type(classes)(classes.X, classes.y, np.zeros(len(classes.y)))
-    with pytest.warns(FairnessWarning, match="one model, the unconstrained one: .* and there is only one group"):
+    with pytest.warns(FairnessWarning, match="only one group, 0.0. The path has one model, the unconstrained one"):
         path_of(rates(), one)
-    with pytest.warns(FairnessWarning, match="^PartialParityClassifier: There is only one group") as caught:
+    with pytest.warns(
+        FairnessWarning, match="^PartialParityClassifier: There is nothing to compare: there is only one group"
+    ) as caught:
         path_of(rates(), one, kappas=[0.2, 0.1])
     assert len(caught) == 1
 
@@ -277,7 +279,7 @@ def test_other_warnings_come_once(classes):
         warnings.simplefilter("always")
         fairness_path(rates(), classes.X, classes.y, sensitive_features=None, kappas=[0.3, 0.2, 0.1], cv=2)
     assert [warning.category for warning in caught] == [FairnessWarning]
-    assert "only one group" in str(caught[0].message)
+    assert "There is nothing to compare: sensitive_features was not given" in str(caught[0].message)
 
 
 # --- what is in a path
