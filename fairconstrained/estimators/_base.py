@@ -276,7 +276,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         state = no_worse_than_constants(problem, result.model_state)
         if state is result.model_state:
             return result
-        message = f"{_WORSE} {self._remedy(result.stopped_by)}"
+        message = f"{_WORSE} {self._remedy(problem.data, result.stopped_by)}"
         return replace(result, model_state=state, message=message, multipliers=None)
 
     @override
@@ -381,7 +381,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             message = _RESCUED if np.ptp(problem.scores(state), axis=0).any() else _CONSTANT
             before = problem.measured(problem.scores(result.model_state)).values
             message += "".join(_UNDEFINED.format(c) for c in problem.constraints if np.isnan(before[c.name]))
-            remedy = self._remedy(result.stopped_by)
+            remedy = self._remedy(problem.data, result.stopped_by)
             return replace(result, model_state=state, message=f"{message} {remedy}", multipliers=None)
         return replace(result, model_state=state)
 
@@ -423,20 +423,17 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         searches = self._on_scores and problem.constraints and not SpanSearch.obstacle(problem)
         return SpanSearch.name if searches else self._auto_solver(problem)
 
-    @property
-    def _group_argument(self) -> str:
-        """The argument with which scores may differ between groups; empty where there is none."""
+    def _group_argument(self, data: FairData) -> str:
+        """The argument with which scores would differ between groups; empty where they do already, or cannot."""
         if self._on_scores:
-            return "use_groups=True"
-        return "group_interactions=True" if "group_interactions" in self.get_params(deep=False) else ""
+            return "" if self._knows_groups else "use_groups=True"
+        is_free = self.get_params(deep=False).get("group_interactions") is False and data.unions is None
+        return "group_interactions=True" if is_free else ""
 
     def _cheaper_bound(self, data: FairData) -> str:
-        """Advice for a bound that costs much; empty where scores already differ between groups, or cannot."""
-        argument = self._group_argument
-        differ = self._knows_groups if self._on_scores else self.get_params(deep=False).get("group_interactions")
-        if not argument or differ or data.unions is not None:
-            return ""
-        return f"If predictions may use the group, {argument} often costs less; otherwise raise kappa."
+        """Advice for a bound that costs much; empty where there is none."""
+        argument = self._group_argument(data)
+        return argument and f"If predictions may use the group, {argument} often costs less; otherwise raise kappa."
 
     def _freed(self, problem: Problem) -> Problem:
         """The problem of a model that a costly bound is compared with: the same without bounds."""
@@ -446,9 +443,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """Advice for a fit that was over too soon, in words."""
         return stopped_by.remedy or f"raise {self._limit}"
 
-    def _remedy(self, stopped_by: StoppedBy) -> str:
+    def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
         """Advice for a bound that was not kept."""
-        freedom = self._group_argument or "hidden_layer_sizes"
+        has_layers = "hidden_layer_sizes" in self.get_params(deep=False) and not self._on_scores
+        freedom = self._group_argument(data) or ("hidden_layer_sizes" if has_layers else "a smaller alpha")
         return f"Loosen kappa, give the model more freedom ({freedom}), or {self._longer(stopped_by)}."
 
     @property

@@ -171,7 +171,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     _limit: ClassVar[str] = "n_estimators"
 
     @override
-    def _remedy(self, stopped_by: StoppedBy) -> str:
+    def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
         return f"Loosen kappa, {self._longer(stopped_by)}, or give the trees more leaves (num_leaves)."
 
     @property

@@ -118,7 +118,7 @@ def _bounds_not_kept(
     for constraint in problem.constraints:
         if excess[constraint.name] > constraint.granularity:
             advice = (
-                estimator._remedy(stopped_by)
+                estimator._remedy(problem.data, stopped_by)
                 if solver == estimator._auto_solver(problem) or not constraint.bounds_metric
                 else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
             )

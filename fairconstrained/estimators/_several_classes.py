@@ -71,10 +71,9 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
                     f"{name}={value!r}."
                 )
 
-    @property
     @override
-    def _group_argument(self) -> str:
-        return super()._group_argument if self._on_scores or not self._has_several_classes else ""
+    def _group_argument(self, data: FairData) -> str:
+        return super()._group_argument(data) if self._on_scores or not self._has_several_classes else ""
 
     @override
     def _known_target(self, y: np.ndarray) -> Target:

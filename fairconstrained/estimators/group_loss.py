@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from fairconstrained.constraints import BoundConstraint, Constraint, GroupRates
 from fairconstrained.constraints.compared_groups import AUTO, by_label, grouped_rows
+from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._worst_loss import BOUNDED_GROUP_LOSS, MINIMAX, MinimisesWorstLoss
@@ -126,7 +127,7 @@ class BaseGroupLoss(
     _constraint_names = tuple(_NAMES)
 
     @override
-    def _remedy(self, stopped_by: StoppedBy) -> str:
+    def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
         return (
             "Raise kappa, set kappa='minimax' for the least bound that can be kept, or give the model more freedom "
             "(a smaller alpha, hidden_layer_sizes)."

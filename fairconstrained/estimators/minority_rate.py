@@ -176,7 +176,7 @@ class MinorityRateClassifier(
         "strata": UNUSED,
     }
 
-    def _remedy(self, stopped_by: StoppedBy) -> str:
+    def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
         return f"Lower min_share, raise l1_radius, or {self._longer(stopped_by)}."
 
     @_fit_context(prefer_skip_nested_validation=True)

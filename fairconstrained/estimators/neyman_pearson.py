@@ -135,7 +135,7 @@ class NeymanPearsonClassifier(
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
 
-    def _remedy(self, stopped_by: StoppedBy) -> str:
+    def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
         return f"Raise the bounds, give the model more freedom (hidden_layer_sizes), or {self._longer(stopped_by)}."
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -117,7 +117,7 @@ class ParityPairClassifier(
     threshold: ClassVar[float] = 0.0
     _constraint_names = ("parity_pair",)
 
-    def _remedy(self, stopped_by: StoppedBy) -> str:
+    def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
         return f"Raise kappa or radius, or {self._longer(stopped_by)}."
 
     def _objective(self) -> Objective:

@@ -32,6 +32,7 @@ def rows(n_samples=2000, shift=2.0):
 
 X, Y, GROUPS = rows()
 X = X - X.mean(axis=0)
+SCORES_ALIKE = PartialParityClassifier(0.01, constraint="statistical_parity")
 
 
 def model(**options):
@@ -92,6 +93,37 @@ def test_a_head_is_to_know_the_group():
     assert "use_groups=True" in told.hints_[0]
     knows = FairHeadClassifier(base, head, use_groups=True, random_state=0, cv=2)
     assert knows.fit(X, Y, sensitive_features=GROUPS).hints_ == []
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.FairnessWarning")
+def test_a_head_is_to_know_groups_that_overlap():
+    rng = np.random.default_rng(0)
+    of_both = rng.random((2000, 2)) < 0.5
+    x = rng.normal(size=2000) + of_both @ [2.0, 1.5]
+    y = (x + 0.5 * rng.logistic(size=2000) > np.median(x)).astype(int)
+    given = {"sensitive_features": np.hstack([of_both, ~of_both])}
+    told, knows = (
+        FairHeadClassifier(LogisticRegression(), RateParityClassifier(0.05), use_groups=knows, cv=2, random_state=0)
+        for knows in (False, True)
+    )
+    assert "use_groups=True often costs less" in told.fit(x[:, None], y, **given).hints_[0]
+    assert knows.fit(x[:, None], y, **given).score(x[:, None], y, **given) > told.score(x[:, None], y) + 0.1
+    assert knows.hints_ == []
+
+
+@pytest.mark.parametrize(
+    ("estimator", "groups", "freedom"),
+    [
+        (SCORES_ALIKE, GROUPS, "group_interactions=True"),
+        (clone(SCORES_ALIKE).set_params(group_interactions=True), GROUPS, "hidden_layer_sizes"),
+        (model(), np.stack([X[:, 0] > 0, X[:, 1] > 0.2, Y == 1], axis=1), "hidden_layer_sizes"),
+    ],
+    ids=["shared scores", "scores of every group", "groups that overlap"],
+)
+def test_what_a_bound_that_was_missed_advises_can_be_set(estimator, groups, freedom):
+    estimator = clone(estimator).set_params(max_iter=1, solver="augmented_lagrangian", new_row_folds=None)
+    with pytest.warns(ConvergenceWarning, match=rf"more freedom \({freedom}\), or raise max_iter"):
+        estimator.fit(X, Y, sensitive_features=groups)
 
 
 def test_the_penalty_of_a_network_may_take_most_of_the_accuracy():
