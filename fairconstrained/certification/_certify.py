@@ -33,7 +33,7 @@ from fairconstrained.checks.messages import check_fraction, is_number, shortened
 from fairconstrained.groups import is_membership
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection import make_fairness_scorer
-from fairconstrained.model_selection.pipelines import nested_models
+from fairconstrained.model_selection.pipelines import model_with
 from fairconstrained.model_selection.response import check_model, get_response
 from fairconstrained.tables.dask_table import as_rows
 
@@ -259,7 +259,7 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
         raise ValueError(f"X, y and sensitive_features must have the same number of rows; got {sizes}.")
     if info_of(metric).compares_groups and len(groups.names) < 2:
         raise ValueError(f"all {sizes['X']} rows are of one group, {groups.names[0]!r}: there is no gap to certify.")
-    comparing = next((part for part, _ in nested_models(model) if hasattr(part, "groups_")), model)
+    comparing, _ = model_with("groups_", model)
     known = np.asarray(getattr(comparing, "groups_", ())).tolist()
     combines = groups.unions is None and is_membership(sensitive_features)
     if combines and set(as_table(sensitive_features).columns) == set(known):

@@ -15,7 +15,16 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from fairconstrained.tables import Table
 
-__all__ = ["HoldsPipeline", "before_last_step", "last_step", "nested_models", "steps_of", "transformed", "with_steps"]
+__all__ = [
+    "HoldsPipeline",
+    "before_last_step",
+    "last_step",
+    "model_with",
+    "nested_models",
+    "steps_of",
+    "transformed",
+    "with_steps",
+]
 
 #: Where searches and other meta-estimators keep the model that was fitted, or else the one that they were given.
 _HELD = ("best_estimator_", "estimator_", "estimator")
@@ -118,6 +127,11 @@ def transformed(transformers: Pipeline, X: Any, metadata: Mapping[str, Any]) -> 
     with config_context(enable_metadata_routing=True):
         consumed = get_routing_for_object(transformers).consumes("transform", metadata.keys())
         return transformers.transform(X, **{name: metadata[name] for name in consumed})
+
+
+def model_with(attribute: str, model: Any, X: Any = None) -> tuple[Any, Any]:
+    """Return the outermost of the `nested_models` that has an attribute, or else the model, and its rows."""
+    return next(((part, rows) for part, rows in nested_models(model, X) if hasattr(part, attribute)), (model, X))
 
 
 def nested_models(model: Any, X: Any = None) -> Iterator[tuple[Any, Any]]:

@@ -12,10 +12,13 @@ from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained.model_selection.pipelines import nested_models
+from fairconstrained.model_selection.pipelines import model_with
 from fairconstrained.model_selection.response import RESPONSES, Response, check_model, get_response
 
 __all__ = ["Answers", "Bound", "answers_of", "bounds_of", "check_fitted", "words_for"]
+
+#: Attribute of a model with bounds, inside of pipelines, searches and the like.
+_BOUND = "constraint_values_"
 
 
 class Answers(NamedTuple):
@@ -151,7 +154,7 @@ def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list
 
     With ``X``, they are measured on these rows as well.
     """
-    core, X = _core(model, X)
+    core, X = model_with(_BOUND, model, X)
     trained: dict[str, float] = getattr(core, "constraint_values_", {})
     if not trained:  # other libraries may mean something else by the names below
         return []
@@ -182,23 +185,17 @@ def words_for(model: Any) -> str:
 
 def outcome_of(model: Any) -> tuple[str, list[str]]:
     """``status_`` and ``hints_`` of the model of this package in ``model``; empty if there is none."""
-    core, _ = _core(model, None)
+    core, _ = model_with(_BOUND, model)
     if not hasattr(core, "constraint_values_"):
         return "", []
     return str(getattr(core, "status_", "")), list(getattr(core, "hints_", []))
-
-
-def _core(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the model that has bounds, inside of pipelines, searches and the like, and X as it receives it."""
-    parts = (part for part in nested_models(model, X) if hasattr(part[0], "constraint_values_"))
-    return next(parts, (model, X))
 
 
 def _own_threshold(model: Any, labels: np.ndarray) -> float:
     """Score above which a model decides positively: for a regressor the middle of the labels, else its own."""
     if is_regressor(model) and labels.dtype.kind in "biuf":
         return (float(labels.min()) + float(labels.max())) / 2
-    core, _ = _core(model, None)
+    core, _ = model_with(_BOUND, model)
     return float(core._decision_threshold()) if hasattr(core, "_decision_threshold") else 0.0
 
 

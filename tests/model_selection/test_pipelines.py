@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairconstrained.model_selection.pipelines import before_last_step, last_step, nested_models
+from fairconstrained.model_selection.pipelines import before_last_step, last_step, model_with, nested_models
 
 X = np.random.default_rng(0).normal(size=(60, 2)) * 5 + 3
 y = (X[:, 0] > 3).astype(int)
@@ -31,6 +31,15 @@ def test_every_part_receives_its_rows(pipeline):
     np.testing.assert_allclose(parts[3][1], SCALED)
     assert parts[2][0] is search.best_estimator_
     assert parts[3][0] is last_step(search.best_estimator_)
+
+
+def test_the_outermost_part_with_an_attribute_comes_with_its_rows(pipeline):
+    search = GridSearchCV(pipeline, {"logisticregression__C": [1.0]}, cv=2).fit(X, y)
+    part, rows = model_with("coef_", search, X)
+    assert part is last_step(search.best_estimator_)
+    np.testing.assert_allclose(rows, SCALED)
+    assert model_with("steps", search)[0] is search.best_estimator_
+    assert model_with("no_such_attribute", search, X) == (search, X)
 
 
 def test_pipelines_in_pipelines_transform_once_each(pipeline):
