@@ -21,7 +21,7 @@ from fairconstrained.reporting._rows import ReportRows
 
 __all__ = ["READS", "check_gaps", "gap_table", "lacking", "options_of", "report_gaps"]
 
-#: Responses that metrics read from the rows; None where the rows have no scores.
+#: Responses that metrics read from the rows; None where the rows do not tell.
 READS: dict[str, Callable[[ReportRows], np.ndarray | None]] = {
     "decisions": lambda rows: rows.y_pred,
     "signed decisions": lambda rows: rows.signed_decisions,
@@ -161,7 +161,7 @@ def _is_partial(info: MetricInfo) -> bool:
 def lacking(info: MetricInfo, rows: ReportRows) -> str:
     """Say what a gap needs and the rows do not have; empty if nothing is missing."""
     if READS[info.reads](rows) is None:
-        return "y_score"
+        return "y_score" if rows.y_score is None else info.reads
     return "an interval" if _is_partial(info) and rows.interval is None else ""
 
 

@@ -112,8 +112,9 @@ def group_table(rows: ReportRows) -> pd.DataFrame:
         "precision": mean(rows.y_true, rows.y_pred == 1),
         "accuracy": mean(rows.y_true == rows.y_pred),
     }
-    if rows.log_odds is not None:
+    if rows.y_score is not None:
         columns["auc"] = np.concatenate([_aucs(rows, *part) for part in parts])
+    if rows.log_odds is not None:
         columns["log_loss"] = mean(ROW_LOSSES["log_loss"](rows.log_odds, 2.0 * rows.y_true - 1.0))
     index = pd.Index([*rows.grouped.labels, OVERALL], name="group", tupleize_cols=False)
     return pd.DataFrame(columns, index=index)

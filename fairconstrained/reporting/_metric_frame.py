@@ -37,9 +37,9 @@ def metric_frame(rows: ReportRows) -> Any:
         "accuracy": accuracy_score,
     }
     of_rows: dict[str, dict[str, Any]] = {name: {} for name in metrics}
-    if rows.probabilities is not None:
-        metrics |= {"auc": _auc, "log_loss": _log_loss}
-        of_rows |= {"auc": {"y_score": rows.y_score}, "log_loss": {"y_score": rows.probabilities}}
+    for name, function, scores in (("auc", _auc, rows.y_score), ("log_loss", _log_loss, rows.probabilities)):
+        if scores is not None:
+            metrics[name], of_rows[name] = function, {"y_score": scores}
     if rows.sample_weight is not None:
         for name in metrics.keys() - {"n_samples"}:
             of_rows[name]["sample_weight"] = rows.sample_weight

@@ -32,6 +32,7 @@ class Answers(NamedTuple):
     labels: tuple[str, str] | None
     has_probabilities: bool | None
     classes: list[Any] | None = None
+    are_log_odds: bool = True
 
 
 class Bound(NamedTuple):
@@ -142,11 +143,12 @@ def answers_of(
     labels = scored.encode(y)
     if threshold is None:
         threshold = 0.5 if response == "predict_proba" else _own_threshold(model, labels)
-    # a classifier says by the method what its scores are, a regressor does not
-    known = None if scored.classes is None else response == "predict_proba"
+    # a classifier says by the method what its scores are; predictions of a regressor may be probabilities
+    classifies = scored.classes is not None
+    known = response == "predict_proba" if classifies else None
     decisions = None if decided is None else decided.values
     positive, names = _labels(scored, pos_label)
-    return Answers(labels, scored.values, decisions, threshold, positive, names, known, _several(scored))
+    return Answers(labels, scored.values, decisions, threshold, positive, names, known, _several(scored), classifies)
 
 
 def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list[Bound]:

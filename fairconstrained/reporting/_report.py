@@ -153,7 +153,8 @@ class FairnessReport:
             Weights of the rows.
         response : {"auto", "decision_function", "predict_proba", "predict"}, default="auto"
             Method that gives the scores; "auto" takes the first of the others that the model offers. Log losses read
-            those of ``decision_function`` as log-odds; ask for "predict_proba" where they are not. With "predict" there
+            those of ``decision_function`` as log-odds; ask for "predict_proba" where they are not. Predictions of a
+            regressor are probabilities if all are in [0, 1]; otherwise log losses are left out. With "predict" there
             are no scores.
         threshold : float, default=None
             Threshold of the scores, for the gaps at one threshold. None takes the model's own if it is a classifier of

@@ -53,7 +53,9 @@ class ReportRows:
     classes : tuple
         The classes in sorted order, if there are more than two; empty otherwise.
     has_probabilities : bool
-        Whether the scores are probabilities; they are log-odds otherwise.
+        Whether the scores are probabilities.
+    are_log_odds : bool
+        Whether scores that are no probabilities are log-odds; the predictions of a regressor are not.
     own_probabilities : ndarray of shape (n_samples,), or None
         Probabilities of the positive label, where its score does not tell them.
     """
@@ -70,6 +72,7 @@ class ReportRows:
     has_probabilities: bool
     classes: tuple[Any, ...] = ()
     own_probabilities: np.ndarray | None = None
+    are_log_odds: bool = True
 
     @classmethod
     def of(
@@ -86,6 +89,7 @@ class ReportRows:
         labels: tuple[str, str] | None = None,
         has_probabilities: bool | None = None,
         classes: Sequence[Any] | None = None,
+        are_log_odds: bool = True,
     ) -> Self:
         """Validate; what is None for ``labels``, ``classes`` and ``has_probabilities`` is told from the rows."""
         if y_score is None and y_pred is None:
@@ -110,6 +114,7 @@ class ReportRows:
             grouped=grouped,
             threshold=threshold,
             interval=interval,
+            are_log_odds=are_log_odds,
             **answers._replace(labels=labels or answers.labels)._asdict(),
         )
         return rows if pos_label is None or not rows.classes else rows.by_class[pos_label]
@@ -170,20 +175,25 @@ class ReportRows:
 
     @property
     def log_odds(self) -> np.ndarray | None:
-        """Log-odds of the positive label, what losses read; of several classes the scores that softmax reads."""
+        """Log-odds of the positive label, what losses read; of several classes the scores that softmax reads.
+
+        None where the scores tell none.
+        """
         known = self.y_score if self.has_probabilities else self.own_probabilities
         if known is None:
-            return self.y_score
+            return self.y_score if self.are_log_odds else None
         inside = np.clip(known, _NEAREST, 1 - _NEAREST)
         return np.log(inside) if self.classes else np.asarray(logit(inside))
 
     @property
     def probabilities(self) -> np.ndarray | None:
-        """Probability of the positive label, or of every class."""
+        """Probability of the positive label, or of every class; None where the scores tell none."""
         if self.own_probabilities is not None:
             return self.own_probabilities
         if self.y_score is None or self.has_probabilities:
             return self.y_score
+        if not self.are_log_odds:
+            return None
         return np.asarray(softmax(self.y_score, axis=1) if self.classes else expit(self.y_score))
 
     @property

@@ -237,7 +237,7 @@ def label_words(rows: ReportRows) -> str:
 def _score_words(rows: ReportRows) -> str:
     if rows.y_score is None:
         return "none: a report of decisions"
-    kind = "probabilities" if rows.has_probabilities else "log-odds"
+    kind = "probabilities" if rows.has_probabilities else "log-odds" if rows.are_log_odds else "predictions"
     return f"{kind} of every class, of which its excess over the largest of the others counts" if rows.classes else kind
 
 

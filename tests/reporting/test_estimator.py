@@ -141,6 +141,24 @@ def test_the_threshold_of_a_regressor_is_the_middle_of_the_labels(data):
     assert report_on(model, (X, labels, groups), threshold=0.3).rows.threshold == 0.3
 
 
+def test_predictions_of_a_regressor_are_no_log_odds(data):
+    X, y, groups = data
+    rows = X, (y == "good").astype(int), groups
+    model = LinearRegression().fit(X, rows[1])
+    report = report_on(model, rows)
+    assert report.y_score.min() < 0
+    assert "log_loss" not in report.table
+    assert "auc" in report.table
+    assert not {"loss_parity_gap", "wasserstein_gap"} & set(report.gaps.index)
+    assert report.settings["Scores"] == "predictions"
+    assert "log loss" not in report.to_html().lower()
+    np.testing.assert_allclose(report.to_metric_frame().by_group["auc"], report.table["auc"][:-1])
+    with pytest.raises(ValueError, match="'loss_parity_gap' needs log-odds, and the report has none"):
+        report_on(model, rows, metrics=["loss_parity_gap"])
+    inside = (report.y_score > 0) & (report.y_score < 1)
+    assert "log_loss" in report_on(model, tuple(column[inside] for column in rows)).table
+
+
 def test_several_classes(data):
     X, _, groups = data
     y = np.digitize(X[:, 0], [-0.5, 0.5])
