@@ -137,7 +137,7 @@ def certify(
     n_resamples : int, default=1000
         Number of resamples of the bootstrap; at least ``10 / delta``.
     random_state : int, RandomState instance or None, default=None
-        Seed of the bootstrap.
+        Seed of the bootstrap, and of a model that decides at random and takes a seed.
     n_jobs : int, default=None
         Number of processes for the resamples of the bootstrap; see joblib. The certificate is the same.
     allow_training_data : bool, default=False
@@ -204,7 +204,7 @@ def certify(
     check_is_fitted(model)
     overlap = check_unseen(model, X, allow_training_data)
     check_rows(model, X, y, sensitive_features, function)
-    answers = answers_of(model, X, y, sensitive_features, function, pos_label)
+    answers = answers_of(model, X, y, sensitive_features, function, pos_label, random_state)
     sample = Sample(
         function,
         *answers,
@@ -232,7 +232,13 @@ def check_certification(delta: Any, method: Any, kappa: Any) -> None:
 
 
 def answers_of(
-    model: Any, X: Any, y: Any, sensitive_features: Any, metric: Callable[..., Any], pos_label: Any = None
+    model: Any,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    metric: Callable[..., Any],
+    pos_label: Any = None,
+    random_state: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return labels and the response of a model to rows, as the metric takes them."""
     response = make_fairness_scorer(metric).response
@@ -242,7 +248,8 @@ def answers_of(
             "Choose a metric of scores."
         )
     with config_context(enable_metadata_routing=True):  # the requests of the model say whether it gets the groups
-        answer = get_response(model, X, response, sensitive_features=sensitive_features, pos_label=pos_label)
+        asked = {"sensitive_features": sensitive_features, "pos_label": pos_label, "random_state": random_state}
+        answer = get_response(model, X, response, **asked)
     return answer.encode(y), answer.values
 
 

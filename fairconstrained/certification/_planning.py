@@ -215,7 +215,7 @@ class Judge:
 
     def answers(self, model: Any, part: Part) -> tuple[np.ndarray, np.ndarray]:
         """Return labels, and the response of a model to the rows."""
-        return answers_of(model, part.X, part.y, part.groups, self.metric, self.pos_label)
+        return answers_of(model, part.X, part.y, part.groups, self.metric, self.pos_label, self.random_state)
 
     def evidence(self, answers: tuple[np.ndarray, np.ndarray], part: Part) -> Evidence:
         """Return the evidence of the answers, which are those to the rows of ``part``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from fairconstrained.checks.inputs import as_targets
 from fairconstrained.checks.messages import shortened
 from fairconstrained.metrics.classes import class_margins
 
-__all__ = ["RESPONSES", "Response", "check_model", "get_response"]
+__all__ = ["RESPONSES", "Response", "check_model", "get_response", "seed_argument"]
 
 # Probabilities can replace scores (as log-odds), but scores without calibration cannot replace probabilities.
 _METHODS: dict[str, tuple[str, ...]] = {
@@ -83,7 +84,13 @@ def check_model(model: Any, name: str) -> None:
 
 
 def get_response(
-    estimator: Any, X: Any, response: str, *, sensitive_features: Any = None, pos_label: Any = None
+    estimator: Any,
+    X: Any,
+    response: str,
+    *,
+    sensitive_features: Any = None,
+    pos_label: Any = None,
+    random_state: Any = None,
 ) -> Response:
     """Ask a fitted estimator for its decisions, scores or probabilities.
 
@@ -101,6 +108,8 @@ def get_response(
     pos_label : object, default=None
         The positive label; by default the last of two classes. The score of one of more than two classes is the excess
         over the largest score of the others, which is positive where it is predicted.
+    random_state : int, RandomState instance or None, default=None
+        Seed of decisions that are drawn at random, see `seed_argument`.
 
     Returns
     -------
@@ -126,8 +135,9 @@ def get_response(
         )
     # a pipeline refuses what its last step asks for unless routing is on
     routed = get_config()["enable_metadata_routing"] or bool(metadata)
+    ask = getattr(estimator, method)
     with config_context(enable_metadata_routing=routed):
-        values = np.asarray(getattr(estimator, method)(X, **metadata))
+        values = np.asarray(ask(X, **metadata, **seed_argument(ask, random_state)))
     classes = _classes(estimator)
     if classes is None:
         return Response(values, None, pos_label)
@@ -145,6 +155,12 @@ def get_response(
     if from_probabilities and not several:
         values = _log_odds(values)
     return Response(values, classes, positive)
+
+
+def seed_argument(method: Callable[..., Any], random_state: Any) -> dict[str, Any]:
+    """Return the seed as an argument of a method that draws, as that of Fairlearn's ExponentiatedGradient, if any."""
+    draws = random_state is not None and "random_state" in inspect.signature(method).parameters
+    return {"random_state": random_state} if draws else {}
 
 
 def _log_odds(probability: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained.model_selection.pipelines import model_with
-from fairconstrained.model_selection.response import RESPONSES, Response, check_model, get_response
+from fairconstrained.model_selection.response import RESPONSES, Response, check_model, get_response, seed_argument
 
 __all__ = ["Answers", "Bound", "answers_of", "bounds_of", "check_fitted", "words_for"]
 
@@ -204,15 +204,12 @@ def _own_threshold(model: Any, labels: np.ndarray) -> float:
 def _special_arguments(model: Any, sensitive_features: Any, seed: int) -> dict[str, Any]:
     """Return what ``predict`` needs outside of scikit-learn's conventions: groups without a default, a seed."""
     try:
-        parameters = inspect.signature(model.predict).parameters
+        groups = inspect.signature(model.predict).parameters.get("sensitive_features")
+        special = seed_argument(model.predict, seed)
     except (AttributeError, TypeError, ValueError):
         return {}
-    groups = parameters.get("sensitive_features")
-    special: dict[str, Any] = {}
     if groups is not None and groups.default is groups.empty:
         special["sensitive_features"] = sensitive_features
-    if "random_state" in parameters:
-        special["random_state"] = seed
     return special
 
 

@@ -21,6 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import check_random_state
 
 import fairconstrained
 from fairconstrained import FairHeadClassifier, PartialParityClassifier, PartialParityClassifierCV, RateParityClassifier
@@ -63,6 +64,25 @@ def fair(parts):
 def certificate(model, parts, metric="independence_gap", **options) -> Certificate:
     X, y, groups = parts[1]
     return certify(model, X, y, **{"sensitive_features": groups, "metric": metric, **options})
+
+
+class DecidesAtRandom(ClassifierMixin, BaseEstimator):
+    """Decisions are drawn, as those of Fairlearn's ExponentiatedGradient."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X, random_state=None):
+        return self.classes_[check_random_state(random_state).randint(2, size=len(X))]
+
+
+def test_decisions_at_random_are_drawn_with_the_seed(parts):
+    (X, y, _), (X_new, *_) = parts
+    model = DecidesAtRandom().fit(X, y)
+    found = [certificate(model, parts, random_state=seed) for seed in (0, 0, 1)]
+    assert found[0].gap == found[1].gap != found[2].gap
+    assert found[0].gap == independence_gap(None, model.predict(X_new, random_state=0), sensitive_features=parts[1][2])
 
 
 @pytest.mark.parametrize("metric", sorted(METRICS))
