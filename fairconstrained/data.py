@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -96,6 +96,8 @@ class FairData:
         Strata of the rows, for constraints that compare groups within them.
     is_sample : bool
         Whether these are a mini-batch to train on, for models that differ in training.
+    label_names : dict from float to str, optional
+        The classes of the user by target, for messages.
     """
 
     X: Any
@@ -110,6 +112,7 @@ class FairData:
     n_ignored: int = 0
     strata: Strata | None = None
     is_sample: bool = False
+    label_names: Mapping[float, str] | None = None
 
     @classmethod
     def from_arrays(
@@ -123,6 +126,7 @@ class FairData:
         clusters: np.ndarray | None = None,
         n_ignored: int = 0,
         strata: Strata | None = None,
+        label_names: Mapping[float, str] | None = None,
     ) -> FairData:
         """Order validated arrays by group and target.
 
@@ -141,6 +145,7 @@ class FairData:
         n_ignored : int, default=0
             The number of groups, the last ones, that constraints leave out.
         strata : Strata, optional
+        label_names : dict from float to str, optional
         """
         weights = np.ones(y.shape[0]) if sample_weight is None else sample_weight
         order = np.lexsort((y, codes))
@@ -160,7 +165,12 @@ class FairData:
             clusters=None if clusters is None else clusters[order],
             n_ignored=n_ignored,
             strata=None if strata is None else strata.among(order),
+            label_names=label_names,
         )
+
+    def label_name(self, target: float) -> str:
+        """Name of a target in messages: the class of the user where it is known, and otherwise the number."""
+        return (self.label_names or {}).get(target, f"{target:+g}")
 
     @property
     def compared(self) -> FairData:
@@ -257,7 +267,7 @@ class FairData:
                 np.searchsorted(self.y[rows].numpy(), target, side="right"),
             )
             spans.append(slice(rows.start + int(ends[0]), rows.start + int(ends[1])))
-        return self._cells(tuple(spans), tuple(f"{label}, y={target:+g}" for label in self.labels))
+        return self._cells(tuple(spans), tuple(f"{label}, y={self.label_name(target)}" for label in self.labels))
 
     def _cells(self, slices: tuple[slice, ...], labels: tuple[str, ...]) -> Cells:
         weights = torch.zeros_like(self.weights)

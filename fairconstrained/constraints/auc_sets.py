@@ -233,7 +233,7 @@ class AUCSets:
         labels = [
             ("all rows" if len(groups) == n_groups else " or ".join(str(data.labels[g]) for g in groups[:_NAMED]))
             + (" ..." if len(groups) not in (*range(_NAMED + 1), n_groups) else "")
-            + ("" if len(side) == 2 else ", y=-1" if side == {1} else ", y=+1")
+            + ("" if len(side) == 2 else f", y={data.label_name(-1.0 if side == {1} else 1.0)}")
             for groups, side in zip(members, sides, strict=True)
         ]
         groups = np.array([group[0] if len(group) == 1 else -1 for group in members], dtype=int)

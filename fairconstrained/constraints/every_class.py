@@ -65,7 +65,7 @@ class EveryClass(Constraint):
         return BoundEveryClass.of(found, tuple(map(str, self.classes)), data)
 
     def _bound(self, constraint: Constraint, data: FairData) -> list[BoundConstraint]:
-        return [constraint.unchecked(_against_others(data, k)) for k in range(len(self.classes))]
+        return [constraint.unchecked(part) for part in _of_classes(data, self.classes)]
 
     @property
     @override
@@ -96,9 +96,8 @@ class EveryClass(Constraint):
     def _of_each(self, data: FairData, scores: np.ndarray, method: Callable[..., Any]) -> list[Any]:
         """Results of a method of the constraint on two classes, for every class."""
         margins = class_margins(scores)
-        parts = [(_against_others(data, k), _order(data, k)) for k in range(len(self.classes))]
-        name = method.__name__
-        return [getattr(self.constraint, name)(part, margins[order, k]) for k, (part, order) in enumerate(parts)]
+        parts, name = _of_classes(data, self.classes), method.__name__
+        return [getattr(self.constraint, name)(part, margins[_order(data, k), k]) for k, part in enumerate(parts)]
 
 
 def _order(data: FairData, number: int) -> np.ndarray:
@@ -106,12 +105,17 @@ def _order(data: FairData, number: int) -> np.ndarray:
     return np.lexsort((data.y.numpy() == number, data.codes))
 
 
-def _against_others(data: FairData, number: int) -> FairData:
-    """The rows as data of two classes, of which the positive one is that of the number; without features."""
-    order = _order(data, number)
-    of_two = replace(data, X=np.empty((data.n_samples, 0))).at(order, data.weights[torch.from_numpy(order)])
-    signs = torch.where(of_two.y == number, 1.0, -1.0).to(of_two.y.dtype)
-    return replace(of_two, y=signs, codes=data.codes)  # rows move within their groups
+def _of_classes(data: FairData, classes: Sequence[Hashable]) -> list[FairData]:
+    """The rows as data of two classes for every class, which is the positive one; without features."""
+    bare = replace(data, X=np.empty((data.n_samples, 0)))
+    parts = []
+    for number, name in enumerate(classes):
+        order = _order(data, number)
+        of_two = bare.at(order, data.weights[torch.from_numpy(order)])
+        signs = torch.where(of_two.y == number, 1.0, -1.0).to(of_two.y.dtype)
+        names = {1.0: str(name), -1.0: f"not {name}"}
+        parts.append(replace(of_two, y=signs, codes=data.codes, label_names=names))  # rows move within their groups
+    return parts
 
 
 def _margins(scores: np.ndarray, width: float) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
@@ -283,9 +287,7 @@ class BoundEveryClass(BoundConstraint, DirectSlopes):
             return None
         if all(np.array_equal(own.shares, sizes[0].shares) for own in sizes):
             return sizes[0]
-        named = [
-            f"{cell} ({label} or not)" for own, label in zip(sizes, self.classes, strict=True) for cell in own.labels
-        ]
+        named = [cell for own in sizes for cell in own.labels]
         return CellSizes(named, *(np.concatenate(parts) for parts in list(zip(*sizes, strict=True))[1:]))
 
     @override
@@ -378,7 +380,7 @@ class BoundEveryClass(BoundConstraint, DirectSlopes):
 class _OnBatches(BoundEveryClass, Stochastic):
     @override
     def on(self, data: FairData) -> Self:
-        parts = [_against_others(data, k) for k in range(len(self.inner))]
+        parts = _of_classes(data, self.classes)
         inner = tuple(cast(Stochastic, own).on(part) for own, part in zip(self.inner, parts, strict=True))
         return replace(self, inner=inner, data=data, orders=_orders(data, len(inner)))
 

@@ -72,6 +72,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
         **fields: Any,
     ) -> Self:
         """Bind a constraint that has ``kappa`` and the parameters that choose the compared groups."""
+        notion = notion._replace(names=notion.names or tuple(map(data.label_name, notion.targets or ())))
         limits = GroupLimits.of(constraint, kappa, counts_rows=function.is_step)
         groups = ComparedGroups.of(data, notion, limits, constraint)
         comparisons = Comparisons.of(groups, notion, bounded=constraint.kappa is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -22,11 +23,17 @@ __all__ = ["Fitted", "Target", "TellsOutcome"]
 
 @dataclass(frozen=True)
 class Target:
-    """Targets in the units of the solver: ``y = offset + scale * values``."""
+    """Targets in the units of the solver: ``y = offset + scale * values``; of two classes with their names by value."""
 
     values: np.ndarray
     offset: float = 0.0
     scale: float = 1.0
+    names: Mapping[float, str] | None = None
+
+    @classmethod
+    def of_two(cls, codes: np.ndarray, classes: np.ndarray) -> Self:
+        """Return -1 and 1 for the numbers of two classes."""
+        return cls(2.0 * codes - 1, names=dict(zip((-1.0, 1.0), map(str, classes.tolist()), strict=False)))
 
 
 @dataclass(frozen=True)

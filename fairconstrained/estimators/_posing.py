@@ -81,6 +81,7 @@ class PosesProblem(BaseEstimator, ABC):
             groups.unions,
             n_ignored=small.n_ignored(groups),
             strata=given.encoded(target.values.size),
+            label_names=target.names,
         )
 
     def _problem(self, data: FairData, target: Target) -> Problem:

@@ -150,10 +150,10 @@ class FairClassifierMixin(ClassifierMixin):
                 f"y has one class only ({shortened(self.classes_[present[:1]])}, counting rows of positive weight); a "
                 "classifier needs two classes."
             )
-        return Target(2.0 * codes - 1)
+        return Target.of_two(codes, self.classes_)
 
     def _known_target(self, y: np.ndarray) -> Target:
-        return Target(2.0 * class_codes(y, self.classes_) - 1)
+        return Target.of_two(class_codes(y, self.classes_), self.classes_)
 
     def _decision_threshold(self) -> float:
         return self.threshold

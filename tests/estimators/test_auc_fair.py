@@ -278,7 +278,7 @@ def test_mistakes(biased, options, message):
 
 def test_a_group_of_one_class_prints_the_counts(biased):
     groups = np.where((biased.groups == 1) & (biased.y == 1), 0, biased.groups)
-    with pytest.raises(ValueError, match=r"inter_group with kappa=0.03 needs .* at least 34 rows .*'1, y=\+1': 0\}"):
+    with pytest.raises(ValueError, match=r"inter_group with kappa=0.03 needs .* at least 34 rows .*'1, y=1': 0\}"):
         classifier().fit(biased.X, biased.y, sensitive_features=groups)
 
 

@@ -441,6 +441,16 @@ def lopsided():
     return Sample(X, y, groups)
 
 
+def test_cells_are_named_as_the_user_names_classes(lopsided):
+    X, y, groups = lopsided
+    of_two = np.where(y == 1, "good", "bad")
+    with pytest.raises(ValueError, match=r"fewer rows: \{'1, y=bad': 1\}"):
+        AUCFairClassifier(0.05).fit(X, of_two, sensitive_features=groups)
+    of_three = np.where(np.arange(y.size) % 3 == 1, "poor", of_two)
+    with pytest.raises(ValueError, match=r"fewer rows: \{'1, y=bad': 1\}"):
+        RateParityClassifier(0.05, constraint="equal_opportunity").fit(X, of_three, sensitive_features=groups)
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -452,9 +462,9 @@ def lopsided():
     ids=lambda model: type(model).__name__,
 )
 def test_one_row_is_no_cell_to_bound(lopsided, model):
-    with pytest.raises(ValueError, match=r"fewer rows: \{'1, y=-1': 1\}. Set small_groups="):
+    with pytest.raises(ValueError, match=r"fewer rows: \{'1, y=0': 1\}. Set small_groups="):
         fitted(model, lopsided)
-    with pytest.raises(ValueError, match=r"'(1|\(small groups\)), y=-1': 1\}"):
+    with pytest.raises(ValueError, match=r"'(1|\(small groups\)), y=0': 1\}"):
         fitted(model, lopsided, small_groups="merge")  # there is no other group to merge it with
     with pytest.warns(FairnessWarning, match=r"leaves fewer than two groups to compare \(it left out \["):
         ignoring = fitted(model, lopsided, small_groups="ignore")
