@@ -170,12 +170,12 @@ def _refuse_times(values: Any) -> None:
 
 
 def warn_of_another_order(**columns: Any) -> None:
-    """Warn of columns with the row labels of the first one in another order, since rows are matched by position."""
-    (first, index), *others = ((name, getattr(values, "index", None)) for name, values in columns.items())
-    if not isinstance(index, pd.Index):
-        return
-    for name, other in others:
-        if not isinstance(other, pd.Index) or other.equals(index) or len(other) != len(index):
+    """Warn of columns with the row labels of the first that has any in another order: rows are matched by position."""
+    found = ((name, getattr(values, "index", None)) for name, values in columns.items())
+    labelled = [(name, index) for name, index in found if isinstance(index, pd.Index)]
+    for name, other in labelled[1:]:
+        first, index = labelled[0]
+        if other.equals(index) or len(other) != len(index):
             continue
         if index.is_unique and other.is_unique and other.isin(index).all():
             warnings.warn(

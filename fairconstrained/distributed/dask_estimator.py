@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained.checks.inputs import in_memory, is_dask, warn_of_another_order, without_none
+from fairconstrained.checks.inputs import in_memory, is_dask, without_none
 from fairconstrained.model_selection.delegation import DelegatesToFitted
 from fairconstrained.tables import Table, dask_table
 from fairconstrained.tables.dask_table import partitions_of, row_partitions, running
@@ -105,8 +105,6 @@ class DaskEstimator(DelegatesToFitted):
         """
         given = without_none(sensitive_features=sensitive_features, sample_weight=sample_weight, strata=strata)
         rows, y, given = self._gathered(X, y, given)
-        if rows.index is None:  # otherwise the estimator compares all labels of rows with those of X
-            warn_of_another_order(y=y, **given)
         self.estimator_ = clone(self.estimator).fit(rows, y, **given)
         return self
 

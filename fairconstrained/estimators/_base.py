@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 from tqdm import tqdm
 from typing_extensions import override
 
-from fairconstrained.checks.inputs import warn_of_another_order
+from fairconstrained.checks.inputs import in_memory, warn_of_another_order
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.data import FairData
 from fairconstrained.estimators._accuracy import hints
@@ -49,6 +49,7 @@ from fairconstrained.solvers import (
     polished,
     solver_class,
 )
+from fairconstrained.tables.dask_table import as_rows
 
 #: Message where no iterate is within the bounds, but a multiple or a shift of one is.
 _RESCUED = (
@@ -161,8 +162,11 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             If nothing is bounded, as there is only one group to compare, or if smooth rates are within ``kappa`` and
             those of the decisions are not.
         """
+        X, y, sensitive_features = as_rows(X), in_memory(y), in_memory(sensitive_features)
+        sample_weight, strata = in_memory(sample_weight), in_memory(strata)
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "strata": strata}
-        warn_of_another_order(X=X, y=y, **given)
+        if not self._on_scores:  # where rows are scored, they are compared with those of X
+            warn_of_another_order(X=X, y=y, **given)
         return self._fit_or_leave(X, y, Stratified.joined(sensitive_features, strata), sample_weight)
 
     def _fit_or_leave(self, X: Any, y: Any, *columns: Any) -> Self:

@@ -14,13 +14,14 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 from typing_extensions import override
 
-from fairconstrained.checks.inputs import as_targets, warn_of_another_order, without_none
+from fairconstrained.checks.inputs import as_targets, in_memory, warn_of_another_order, without_none
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.heads._fits import takes_in_fit
 from fairconstrained.heads.cross_fitted import CrossFits, CrossFittedScores
 from fairconstrained.model_selection.delegation import DelegatesToFitted, with_requests_of
 from fairconstrained.model_selection.pipelines import HoldsPipeline, Steps, last_step
+from fairconstrained.tables.dask_table import as_rows
 
 __all__ = ["FairHead"]
 
@@ -172,6 +173,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         if is_classifier(head) != self._classifies:
             kind = "classifier" if self._classifies else "regressor or ranker"
             raise TypeError(f"head must be a {kind} of this package, got {head!r}.")
+        X, y, sensitive_features, sample_weight = as_rows(X), *map(in_memory, (y, sensitive_features, sample_weight))
         warn_of_another_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         given = without_none(sensitive_features=sensitive_features, sample_weight=sample_weight, **fit_params)
         others = [name for name in given if name != "sensitive_features" and not has_fit_parameter(head, name)]

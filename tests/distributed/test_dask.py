@@ -125,12 +125,13 @@ def test_columns_in_another_order_are_told(client, people, as_array, changed, to
     frame, other = dd.from_pandas(people, npartitions=2), dd.from_pandas(people[::-1], npartitions=2, sort=False)
     X, groups = ((other if name == changed else frame) for name in ("X", "groups"))
     X = X[NAMES].to_dask_array(lengths=True) if as_array else X[NAMES]
-    model = DaskEstimator(clone(ESTIMATOR).set_params(kappa=None), client)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(X, frame["y"], sensitive_features=groups["sex"])
-    messages = [str(each.message) for each in caught if issubclass(each.category, FairnessWarning)]
-    assert [message.partition(" have the same row labels")[0] for message in messages] == told
+    estimator = clone(ESTIMATOR).set_params(kappa=None)
+    for model in (DaskEstimator(estimator, client), estimator):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, frame["y"], sensitive_features=groups["sex"])
+        messages = [str(each.message) for each in caught if issubclass(each.category, FairnessWarning)]
+        assert [message.partition(" have the same row labels")[0] for message in messages] == told
 
 
 def test_a_client_is_shared_by_clones_and_not_saved(client, people):

@@ -363,6 +363,13 @@ def test_row_labels_in_another_order(classes, column, wrap):
         wrap(classifier(new_row_folds=None)).fit(X, **columns)
 
 
+def test_row_labels_of_columns_in_another_order_beside_an_array(classes):
+    X, y, groups = classes
+    columns = {"y": pd.Series(y), "sensitive_features": pd.Series(groups)[::-1]}
+    with pytest.warns(FairnessWarning, match="y and sensitive_features have the same row labels"):
+        classifier(new_row_folds=None).fit(X, **columns)
+
+
 @pytest.mark.parametrize("index", [lambda i: i, lambda i: i + 1, lambda i: i // 2, lambda i: i.astype(str)])
 def test_other_row_labels_are_no_contradiction(classes, index):
     X, y, groups = classes
