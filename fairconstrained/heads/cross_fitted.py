@@ -60,7 +60,8 @@ class CrossFits:
     estimator : estimator
         Any classifier with ``predict_proba`` or ``decision_function``, or regressor: a pipeline on raw columns, boosted
         trees, a forest, a network. With ``cv="prefit"``, or in a `sklearn.frozen.FrozenEstimator`, a model that is
-        fitted already; then the rows given to `fit` must not be those that it was fitted on.
+        fitted already; then the rows given to `fit` must not be those that it was fitted on. Models of this package
+        keep a record of their rows; of other models this is not checked.
     group_estimator : estimator, "auto", list of str or int, or None, default="auto"
         Classifier that estimates the group of a row from its features, for predictions that do not know the group.
         "auto" is a copy of ``estimator``, which gets no validation set, or if that is a regressor or under a bound
