@@ -127,7 +127,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             Target.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             The group of every row; several columns make one group of every observed combination. Without it
-            there is one group, the constraints hold vacuously and a `FairnessWarning` says so.
+            there is nothing to compare, nothing is bounded, and a `FairnessWarning` says so.
             `RateParityClassifier`, `LossParityClassifier` and `GroupLossClassifier` also take a table of booleans,
             dense or sparse, whose columns say which rows belong to a group; such groups may overlap.
         sample_weight : array-like of shape (n_samples,), optional
@@ -159,8 +159,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             If the bound takes most of the accuracy above that of always predicting the more frequent class; see
             ``hints_``.
         FairnessWarning
-            If nothing is bounded, as there is only one group to compare, or if smooth rates are within ``kappa`` and
-            those of the decisions are not.
+            If nothing is bounded, as there are no two groups to compare, if columns have the same row labels (index) in
+            different orders, or if smooth rates are within ``kappa`` and those of the decisions are not.
         """
         X, y, sensitive_features = as_rows(X), in_memory(y), in_memory(sensitive_features)
         sample_weight, strata = in_memory(sample_weight), in_memory(strata)
