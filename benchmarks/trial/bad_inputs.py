@@ -166,7 +166,6 @@ def wrong_data() -> Iterator[Call]:
         ("X sparse with NaN", ("X",), {"X": sp.csr_array(changed(X, (0, 0), np.nan))}),
         ("y with NaN", ("y",), {"y": changed(y, 0, np.nan)}),
         ("y of one class", ("y has one class", "class"), {"y": np.zeros(_N, dtype=int)}),
-        ("y of three classes", ("binary",), {"y": np.arange(_N) % 3}),
         ("y continuous", ("continuous", "y"), {"y": X[:, 0]}),
         ("y too short", ("inconsistent", "y"), {"y": y[:-1]}),
         ("y of two columns", ("y",), {"y": np.column_stack([y, y])}),
@@ -199,6 +198,8 @@ def wrong_data() -> Iterator[Call]:
         arguments = {"X": X, "y": y, "sensitive_features": groups} | changes
         model = fairconstrained.PartialParityClassifier()
         yield Call(name, words, lambda m=model, a=arguments: m.fit(**a), model, name == "many small groups")
+    auc, three = fairconstrained.AUCFairClassifier(), np.arange(_N) % 3
+    yield Call("y of three classes", ("binary",), lambda: auc.fit(X, three, sensitive_features=groups), auc)
     table = np.column_stack([groups == 0, groups == 1, np.zeros(_N, dtype=bool)])
     rate = fairconstrained.RateParityClassifier()
     yield Call("a group without rows", ("sensitive_features",), lambda: rate.fit(X, y, sensitive_features=table), rate)

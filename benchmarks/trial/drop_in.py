@@ -40,6 +40,8 @@ from fairconstrained.model_selection import get_fairness_scorer
 __all__ = ["Case", "all_cases", "judge_case"]
 
 _N, _LONGEST = 300, 500
+#: Rows that a group has in every fold.
+_FEWEST = 30
 #: Estimators in their usual form, and such as need the groups to predict.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "PartialParityClassifier": partial(fc.PartialParityClassifier, 0.2, constraint="demographic_parity"),
@@ -48,7 +50,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     ),
     "RateParityClassifier": partial(fc.RateParityClassifier, 0.2),
     "AUCFairClassifier": partial(fc.AUCFairClassifier, 0.2),
-    "GroupLossClassifier": partial(fc.GroupLossClassifier, "minimax"),
+    "GroupLossClassifier": partial(fc.GroupLossClassifier, 0.7, min_group_size=_FEWEST),
     "LossParityClassifier": partial(
         fc.LossParityClassifier, 0.2, hidden_layer_sizes=(4,), max_epochs=2, random_state=0
     ),

@@ -99,6 +99,17 @@ def test_drop_in_cases():
     assert judge_case(Case("planted", raises(ValueError("pass sensitive_features to predict."))))["broken"] == ""
 
 
+@pytest.mark.parametrize("tool", ["GridSearchCV", "GridSearchCV with weights", "cross_validate", "cross_val_predict"])
+def test_a_bound_on_losses_has_rows_enough_in_the_folds_of_tools(tool):
+    (case,) = [case for case in all_cases() if case.name == f"GroupLossClassifier in {tool}"]
+    assert judge_case(case)["broken"] == ""
+
+
+def test_three_classes_are_a_wrong_call_of_an_estimator_for_two():
+    (call,) = [call for call in all_calls() if call.name == "y of three classes"]
+    assert judge_call(call)["broken"] == ""
+
+
 def test_cases_have_different_names():
     calls, interruptions, cases = all_calls(), all_interruptions(), all_cases()
     for several in (calls, interruptions, cases):
