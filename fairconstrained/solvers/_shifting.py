@@ -44,7 +44,8 @@ def best_shifted(problem: Problem, state: Any) -> Any:
                 break
             # the first step may have to give up some of the objective for a bound that is not kept
             may_lose = not step and (before > granularity).any()
-            if not may_lose and decisions.of(moved > problem.threshold) >= decisions.of(scores > problem.threshold):
+            gained = decisions.of(scores > problem.threshold) - decisions.of(moved > problem.threshold)
+            if not may_lose and (gained < 0 or (gained == 0 and problem.objective.counts_errors)):
                 break
             state, scores, before = shifted, moved, after
     return state

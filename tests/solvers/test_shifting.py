@@ -5,7 +5,7 @@ import pytest
 
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.constraints._some_rows import on_some_rows
-from fairconstrained.objectives import Logistic, ZeroOne
+from fairconstrained.objectives import Logistic, PairwiseAUC, ZeroOne
 from fairconstrained.solvers import beats_constants, best_shifted
 
 
@@ -84,6 +84,15 @@ def test_the_best_shift_leaves_other_objectives_alone(data, make_problem):
     problem = make_problem(data, StatisticalParity(0.3).unchecked(data))
     params = params_of(problem, 0)
     assert best_shifted(problem, params) is params
+
+
+def test_the_best_shift_does_not_depend_on_the_intercept_that_a_loss_of_pairs_leaves_open(data, make_problem):
+    problem = make_problem(data, loss=PairwiseAUC())
+    params = params_of(problem, 0)
+    shifted = best_shifted(problem, params)
+    drifted = shifted + np.append(np.zeros(params.size - 1), 1e-4)
+    np.testing.assert_array_equal(problem.scores(drifted) > 0, problem.scores(shifted) > 0)
+    np.testing.assert_allclose(best_shifted(problem, drifted), shifted, rtol=0, atol=1e-12)
 
 
 def test_decisions_beat_constants_where_they_have_fewer_errors_than_one_decision_for_all(data, make_problem):
