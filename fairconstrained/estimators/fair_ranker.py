@@ -291,7 +291,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         """
         model, data = cast(PairModel, problem.model), problem.data
         is_small = data.n_samples * model.items.n_features <= _MOST_NUMBERS
-        if not is_small or not model.base.is_linear or self.solver not in ("auto", CrossFitted.name):
+        if not is_small or not model.is_linear or self.solver not in ("auto", CrossFitted.name):
             return problem
         if fold_obstacle(problem, CrossFitted().n_folds, queries):
             return problem
@@ -309,8 +309,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         return data.unions is None or len(data.unions.labels) < 2
 
     def _auto_solver(self, problem: Problem) -> str:
-        base = getattr(problem.model, "base", problem.model)
-        return super()._auto_solver(problem) if base.is_linear else AdamLagrangian.name
+        return super()._auto_solver(problem) if problem.model.is_linear else AdamLagrangian.name
 
     def _objective(self) -> Objective:
         return Logistic()

@@ -259,8 +259,7 @@ class NeymanPearsonClassifier(
         return Product(tuple((slice(first, first + data.n_features), ball) for first in firsts))
 
     def _auto_solver(self, problem: Problem) -> str:
-        is_linear = cast(MarginModel, problem.model).base.is_linear
-        return self._default_solver if is_linear else AdamLagrangian.name
+        return self._default_solver if problem.model.is_linear else AdamLagrangian.name
 
     def _run(
         self,

@@ -48,6 +48,11 @@ class ItemModel(ParametricModel):
 
     @property
     @override
+    def is_linear(self) -> bool:  # type: ignore[override]
+        return self.base.is_linear
+
+    @property
+    @override
     def differs_in_training(self) -> bool:
         return self.base.differs_in_training
 
