@@ -65,7 +65,13 @@ class EveryClass(Constraint):
         return BoundEveryClass.of(found, tuple(map(str, self.classes)), data)
 
     def _bound(self, constraint: Constraint, data: FairData) -> list[BoundConstraint]:
-        return [constraint.unchecked(part) for part in _of_classes(data, self.classes)]
+        found = []
+        for label, part in zip(self.classes, _of_classes(data, self.classes), strict=True):
+            try:
+                found.append(constraint.unchecked(part))
+            except ValueError as error:  # of two classes, it does not know which one this is
+                raise ValueError(f"Class {label!r} against all others: {error}") from error
+        return found
 
     @property
     @override

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.special import expit, softmax
 
-from fairconstrained import metrics
+from fairconstrained import RateParityClassifier, metrics
 from fairconstrained.constraints import (
     AUCGap,
     DemographicParity,
@@ -317,3 +317,13 @@ def test_log_losses_of_several_classes_are_multinomial(sample):
     assert LossParity(0.05, loss="hinge").for_classes(NAMES) is None
     with pytest.raises(ValueError, match="agg_labels='sum' is for two classes"):
         LossParity(0.05, agg_labels="sum").for_classes(NAMES)
+
+
+def test_the_error_for_a_class_that_a_group_lacks_names_the_class():
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], 60)
+    y = np.tile(["elm", "fir", "oak"], 40)
+    y[(group == "b") & (y == "oak")] = "fir"
+    model = RateParityClassifier(0.5, constraint="equal_opportunity")
+    with pytest.raises(ValueError, match=r"Class 'oak' against all others: .* with a label that is compared.*'b': 0"):
+        model.fit(rng.normal(size=(120, 2)), y, sensitive_features=group)
