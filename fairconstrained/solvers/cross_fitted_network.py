@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, cast
@@ -59,8 +60,8 @@ class CrossFittedNetwork(AdamLagrangian):
     problem on the training rows alone.
 
     Small networks are trained by the first part of `AdamLagrangian`, whose options they have; ``error_weight`` has no
-    effect on them. Two groups take one network beside that of the target, more groups one for each, and there are
-    ``n_folds + 1`` of every kind.
+    effect on them, and ``max_time`` is shared among them. Two groups take one network beside that of the target, more
+    groups one for each, and there are ``n_folds + 1`` of every kind.
 
     Takes the networks of ``hidden_layer_sizes``, with one score for all groups and hidden layers of at least four units
     for each small network, and bounds on means over the rows of a few groups that do not overlap.
@@ -123,17 +124,18 @@ class CrossFittedNetwork(AdamLagrangian):
 
         The callback gets the records of the search for the numbers.
         """
+        deadline = time.perf_counter() + (self.max_time or 0.0)
         if not problem.component_names:
-            return self._of_all_rows.solve(problem, None, random_state, callback)
+            return self._of_one(deadline).solve(problem, None, random_state, callback)
         recorder = Recorder(callback, self.verbose)
         known = solver_state(start, _Known, problem.data)
         if known is None or known.solver != self:
-            known = _Known(self, *self._networks(problem, random_state))
+            known = _Known(self, *self._networks(problem, random_state, deadline))
         heads = _Heads.of(problem, known.networks, self.n_folds)
         run = FewDirections(heads.problem, self.tol, completed, recorder, known.n_evaluations)
         kept = run.solve(heads.span, random_state)
         if kept is None:
-            return self._of_all_rows.solve(problem, None, random_state, callback)
+            return self._of_one(deadline).solve(problem, None, random_state, callback)
         params = heads.with_head(0, kept.model_state)
         scores = problem.scores(params)
         measured = problem.measured(scores)
@@ -149,12 +151,15 @@ class CrossFittedNetwork(AdamLagrangian):
             start=Start(params, fingerprint=problem.data.fingerprint, solver_state=known._replace(chosen=run.chosen)),
         )
 
-    @property
-    def _of_all_rows(self) -> AdamLagrangian:
-        """The solver that trains one network."""
-        return AdamLagrangian(**{option.name: getattr(self, option.name) for option in fields(AdamLagrangian)})
+    def _of_one(self, deadline: float, n_left: int = 1) -> AdamLagrangian:
+        """The solver that trains one of the networks that are left, which share the time until the deadline, if any."""
+        share = None if self.max_time is None else max(deadline - time.perf_counter(), 0.0) / n_left
+        options = {option.name: getattr(self, option.name) for option in fields(AdamLagrangian)}
+        return AdamLagrangian(**(options | {"max_time": share}))
 
-    def _networks(self, problem: Problem, rng: np.random.Generator) -> tuple[list[list[np.ndarray]], int]:
+    def _networks(
+        self, problem: Problem, rng: np.random.Generator, deadline: float
+    ) -> tuple[list[list[np.ndarray]], int]:
         """Small networks of all rows, and of those without one fold after the other: of the target, and of the groups.
 
         Also returns the evaluations that they took, in units of the whole network and all rows.
@@ -163,14 +168,15 @@ class CrossFittedNetwork(AdamLagrangian):
         seeds = rng.integers(2**62, size=_n_networks(problem.data))
         rest = (np.flatnonzero(folds != number) for number in range(self.n_folds))
         networks: list[list[np.ndarray]] = []
-        n_evaluations = 0.0
+        n_evaluations, n_left = 0.0, (self.n_folds + 1) * seeds.size
         for data in (problem.data, *map(problem.data.part, rest)):
             networks.append([])
             for seed, y in zip(seeds, _targets(data), strict=True):
                 own = replace(data, y=y)
                 objective = cast(Stochastic, problem.objective).on(own)
                 small = replace(problem, objective=objective, constraints=(), data=own, model=model)
-                found = self._of_all_rows.solve(small, None, np.random.default_rng(seed))
+                found = self._of_one(deadline, n_left).solve(small, None, np.random.default_rng(seed))
+                n_left -= 1
                 networks[-1].append(found.model_state)
                 n_evaluations += found.n_evaluations * data.n_samples / problem.data.n_samples
         return networks, int(np.ceil(n_evaluations * model.n_params / problem.n_params))

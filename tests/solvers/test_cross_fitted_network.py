@@ -16,7 +16,7 @@ from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.models import LinearModel, Perceptron, mlp
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import CrossFittedNetwork
+from fairconstrained.solvers import AdamLagrangian, CrossFittedNetwork
 
 pytestmark = pytest.mark.usefixtures("new_row_estimates")
 QUICK = {"hidden_layer_sizes": (12, 8), "max_epochs": 15, "random_state": 0}
@@ -84,6 +84,20 @@ def test_a_limit_of_time_ends_the_search_with_what_it_has(kappa):
     assert records == []  # whoever comes after the limit is told nothing
     assert model.history_[0]["seconds"] > 0
     assert loss_parity_gap(y, model.decision_function(X), sensitive_features=groups) <= kappa + 1e-9
+
+
+def test_the_networks_share_a_limit_of_time(monkeypatch):
+    solve, seconds = AdamLagrangian.solve, []
+
+    def watched(self, *arguments):
+        seconds.append(self.max_time)
+        return solve(self, *arguments)
+
+    monkeypatch.setattr(AdamLagrangian, "solve", watched)
+    solver = CrossFittedNetwork(n_folds=2, max_epochs=1, max_time=60.0)
+    solver.solve(problem_of(), None, np.random.default_rng(0))
+    assert 9 < seconds[0] <= 10  # two networks for all rows and for those without each fold
+    assert 9 < seconds[0] <= seconds[5] <= 60
 
 
 @pytest.mark.slow
