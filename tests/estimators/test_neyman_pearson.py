@@ -355,3 +355,13 @@ def test_stationarity_on_request(flowers):
     assert 0 <= model.stationarity_ < 0.05
     rough = NeymanPearsonClassifier(**model.get_params() | {"solver_options": {"inner_iter": 1}, "tol": 0.5}).fit(X, y)
     assert rough.stationarity_ > model.stationarity_
+
+
+@pytest.mark.parametrize("seed", [7, 12])
+def test_where_the_start_keeps_the_bounds_a_better_model_next_to_them_is_found(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(500, 4)), rng.integers(0, 3, 500)
+    X[np.arange(500), y] += 1.3
+    own, scaled = (NeymanPearsonClassifier({0: 0.8, 1: 0.9}).fit(unit * X, y) for unit in (1, 3))
+    assert own.objective_ == pytest.approx(scaled.objective_, rel=5e-3)
+    assert own.class_table_["loss"][:2].tolist() == pytest.approx([0.8, 0.9], abs=1e-3)

@@ -295,7 +295,9 @@ class OuterIterations(Method):
                 part.restart()
             return
         violations = iterates.last.violations
-        # If nothing holds yet, a margin may cost no more than what counts as settled.
+        # If nothing as good holds yet, a margin may cost no more than what counts as settled.
+        best, last, tol = iterates.best, iterates.last.objective, self._options.tol
+        is_better = best is None or last < best.objective - tol * abs(best.objective)
         cost = lagrangian.multipliers.sum() * run.surrogates.scales * violations
-        is_cheap = cost <= self._options.tol * abs(iterates.last.objective)
-        run.surrogates.tighten(violations, lagrangian.violation, is_cheap & (iterates.best is None))
+        is_cheap = cost <= tol * abs(last)
+        run.surrogates.tighten(violations, lagrangian.violation, is_cheap & is_better)
