@@ -106,9 +106,9 @@ def table_on_grid(
     return spread @ potential.T, slopes
 
 
-def has_few_nodes(x: np.ndarray) -> bool:
-    """Whether a grid over these scores, in units of the width, has fewer nodes than there are scores."""
-    return bool(np.ptp(x) * _NODES_PER_WIDTH < x.size)
+def has_few_nodes(x: np.ndarray, per_row: int) -> bool:
+    """Whether a grid over these scores, in units of the width, has fewer nodes than so many for every score."""
+    return bool(np.ptp(x) * _NODES_PER_WIDTH < per_row * x.size)
 
 
 def _grid_rows(positions: Sequence[np.ndarray]) -> tuple[list[_GridRows], int, float]:

@@ -26,8 +26,9 @@ from fairconstrained.pairwise._windows import Pieces, centre, group_potentials, 
 
 __all__ = ["SoftplusKernel", "interval_weights", "pair_mean", "pair_table"]
 
-#: Rows from which on a table of piecewise polynomials takes less time on a grid, if that has no more nodes.
-_MANY_ROWS = 2**12
+#: Rows from which on a table of piecewise polynomials may be taken on a grid: with fewer, single pairs count for more
+#: than what the spline smooths away, and there is little time to win.
+_MANY_ROWS = 2**8
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,10 @@ def pair_table(
     Parameters
     ----------
     kernel : PiecewisePolynomial or LogisticKernel
-        Kernel with an even derivative, such as one with ``kernel(x) + kernel(-x) = 1``. With some thousand rows and
-        fewer nodes than rows, a `PiecewisePolynomial` that is constant outside its knots is replaced by a spline on the
-        grid as well. A ramp moves by less than 7e-3 near its knots and a smoothstep by less than 2e-4, the means by far
-        less, and the gradient is that of the means.
+        Kernel with an even derivative, such as one with ``kernel(x) + kernel(-x) = 1``. With some hundred rows and
+        few nodes for every row, a `PiecewisePolynomial` that is constant outside its knots is replaced by a spline on
+        the grid as well. A ramp moves by less than 7e-3 near its knots and a smoothstep by less than 2e-4, the means by
+        far less, and the gradient is that of the means.
     scores, weights : Tensor of shape (n,)
         Rows. The weights are constants.
     codes : ndarray of shape (n,)
@@ -204,7 +205,8 @@ def _evaluate_polynomial(kernel: PiecewisePolynomial, one: Sample, other: Sample
 
 @_tabulate.register
 def _tabulate_polynomial(kernel: PiecewisePolynomial, rows: Sample, codes: np.ndarray, n_groups: int) -> Table:
-    if rows.x.size >= _MANY_ROWS and kernel.flat_outside and has_few_nodes(rows.x):
+    degree = kernel.coefficients.shape[1] - 1  # the time of a window is proportional to it
+    if rows.x.size >= _MANY_ROWS and kernel.flat_outside and has_few_nodes(rows.x, degree):
         return table_on_grid(kernel, rows, codes, n_groups)
     order = np.argsort(rows.x)
     x, weights, groups = rows.x[order], rows.weights[order], codes[order]
