@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple, Protocol, Self, cast
 
 import numpy as np
@@ -140,7 +140,7 @@ class Terms:
     @property
     def component_names(self) -> tuple[str, ...]:
         """Names of the constraint components, in the order of ``TermsPoint.constraints``."""
-        return tuple(name for constraint in self.constraints for name in constraint.component_names)
+        return tuple(chain.from_iterable(constraint.component_names for constraint in self.constraints))
 
     @cached_property
     def aux_slices(self) -> tuple[slice, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,12 +14,16 @@ from typing_extensions import override
 
 from fairconstrained.constraints._optimism import KnowsOptimism
 from fairconstrained.constraints._smoothed import BoundSmoothed
+from fairconstrained.views import DirectSlopes, Pull
 
-__all__ = ["BoundSignedGaps"]
+__all__ = ["BoundSignedGaps", "SmoothGaps"]
+
+#: Gaps, and a function from their multipliers to the slopes of the combination in the scores; shape (n_samples,).
+SmoothGaps = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoundSignedGaps(KnowsOptimism, BoundSmoothed):
+class BoundSignedGaps(DirectSlopes, KnowsOptimism, BoundSmoothed):
     """``|gap_j(scores)| <= kappa`` for signed gaps that do not change when all scores move alike.
 
     Components: every gap, then every gap with the other sign.
@@ -33,8 +38,8 @@ class BoundSignedGaps(KnowsOptimism, BoundSmoothed):
         """Return the gaps with their signs; ndarray of shape (n_gaps,)."""
 
     @abstractmethod
-    def _smooth_gaps(self, scores: Tensor) -> Tensor:
-        """Gaps with the surrogate in place of the indicator, without the correction; Tensor of shape (n_gaps,)."""
+    def _smooth_gaps(self, scores: np.ndarray) -> SmoothGaps:
+        """Gaps with the surrogate in place of the indicator, without the correction, and what gives their slopes."""
 
     def metric(self, scores: np.ndarray) -> float:
         """The largest gap."""
@@ -56,14 +61,21 @@ class BoundSignedGaps(KnowsOptimism, BoundSmoothed):
 
     @override
     def _correction_at(self, scores: np.ndarray) -> Tensor:
-        return torch.from_numpy(self._exact_gaps(scores)) - self._smooth_gaps(torch.from_numpy(scores))
+        return torch.from_numpy(self._exact_gaps(scores) - self._smooth_gaps(scores)[0])
 
     @property
-    def _limits(self) -> Tensor | float:
+    def _limits(self) -> np.ndarray | float:
         """Bounds of the components of the surrogate."""
-        return self.allowed_gap if self.optimism is None else self.allowed_gap - torch.from_numpy(self.optimism)
+        return self.allowed_gap if self.optimism is None else self.allowed_gap - self.optimism
 
-    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+    @override
+    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
         """The surrogate of both signs as ``<= 0``."""
-        gaps = self._smooth_gaps(scores) + self.correction
-        return torch.cat([gaps, -gaps]) - self._limits
+        smooth, pull_gaps = self._smooth_gaps(scores)
+        gaps = smooth + self.correction.numpy()
+
+        def pull(multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            above, below = multipliers.reshape(2, -1)
+            return pull_gaps(above - below), np.zeros_like(aux)
+
+        return np.concatenate([gaps, -gaps]) - self._limits, pull

@@ -8,13 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
-from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import SmoothedConstraint
 from fairconstrained.constraints._resolution import CellSizes
-from fairconstrained.constraints._signed_gaps import BoundSignedGaps
+from fairconstrained.constraints._signed_gaps import BoundSignedGaps, SmoothGaps
 from fairconstrained.constraints.auc_sets import AUCSets, both_ways, side_names
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
@@ -123,5 +122,5 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
     def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
         return self.sets.exact(scores)
 
-    def _smooth_gaps(self, scores: Tensor) -> Tensor:
+    def _smooth_gaps(self, scores: np.ndarray) -> SmoothGaps:
         return self.sets.smooth(self.surrogate.value, self.surrogate.width, scores)

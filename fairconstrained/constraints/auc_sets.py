@@ -159,33 +159,43 @@ class AUCSets:
         return CellUnions.of(self.differences, self.n_cells)
 
     @cached_property
-    def _counted(self) -> tuple[Rows, Tensor, np.ndarray]:
+    def _counted(self) -> tuple[Rows, np.ndarray, np.ndarray]:
         """The rows in any cell, their shares of its weight, and their cells."""
         rows = _compact(np.flatnonzero(self.codes < self.n_cells))
-        return rows, self.shares[rows], self.codes[rows]
+        return rows, self.shares.numpy()[rows], self.codes[rows]
 
     @cached_property
-    def _cell_shares(self) -> Tensor:
-        """Shares of the cells in every union, zero in an empty one; Tensor of shape (n_unions, n_cells)."""
+    def _cell_shares(self) -> np.ndarray:
+        """Shares of the cells in every union, zero in an empty one; ndarray of shape (n_unions, n_cells)."""
         weights = self.unions.members * self.mass
-        return torch.from_numpy(weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny))
+        return weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
-    @cached_property
-    def _places(self) -> Tensor:
-        """Places of the two AUCs of every difference among those of all unions with each other."""
-        return torch.from_numpy((self.unions.above * len(self.unions.members) + self.unions.below).T.copy())
-
-    def smooth(self, kernel: Kernel, width: float, scores: Tensor) -> Tensor:
-        """The differences of the AUCs with a kernel in place of the indicator; Tensor of shape (n_differences,).
+    def smooth(
+        self, kernel: Kernel, width: float, scores: np.ndarray
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """The differences of the AUCs with a kernel in place of the indicator, and what gives their slopes.
 
         All of them are sums over one table of the cells, in which a cell is level with itself.
+
+        Returns
+        -------
+        differences : ndarray of shape (n_differences,)
+        pull : callable
+            Takes multipliers of the differences, and returns the slopes of the combination in the scores.
         """
         rows, shares, codes = self._counted
-        table = pair_table(kernel, scores[rows], shares, codes, self.n_cells, width)
-        centred = table - 0.5 * (1 - torch.eye(self.n_cells, dtype=table.dtype))
-        aucs = (self._cell_shares @ centred @ self._cell_shares.T).flatten()
-        first, second = (aucs.index_select(0, places) for places in self._places)
-        return first - second
+        table, pull_table = pair_table(kernel, scores[rows], shares, codes, self.n_cells, width)
+        of_unions, unions = self._cell_shares, self.unions
+        aucs = of_unions @ (table - 0.5 * (1 - np.eye(self.n_cells))) @ of_unions.T
+
+        def pull(multipliers: np.ndarray) -> np.ndarray:
+            factors, slopes = np.zeros_like(aucs), np.zeros_like(scores)
+            np.add.at(factors, (unions.above, unions.below), multipliers[:, None] * [1.0, -1.0])
+            slopes[rows] = pull_table(of_unions.T @ factors @ of_unions)
+            return slopes
+
+        first, second = aucs[unions.above, unions.below].T
+        return first - second, pull
 
     def exact(self, scores: np.ndarray) -> np.ndarray:
         """The differences of the AUCs, ties one half; ndarray of shape (n_differences,)."""

@@ -14,9 +14,9 @@ from typing_extensions import override
 from fairconstrained.checks.parameters import with_parameters
 from fairconstrained.constraints._constraint import IntervalConstraint
 from fairconstrained.constraints._resolution import CellSizes
-from fairconstrained.constraints._signed_gaps import BoundSignedGaps
+from fairconstrained.constraints._signed_gaps import BoundSignedGaps, SmoothGaps
 from fairconstrained.constraints.base import check_kappa
-from fairconstrained.data import FairData
+from fairconstrained.data import FairData, Rows
 from fairconstrained.kernels import Kernel
 from fairconstrained.metrics.cell_aucs import FEW_GROUPS, aucs_of_few_groups, pair_aucs
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
@@ -102,7 +102,7 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
         The ranks that count, for all groups or for each.
     """
 
-    _of_data: ClassVar[tuple[str, ...]] = ("component_names", "_pairs", "_table_of_pairs", "_pieces", "_lengths")
+    _of_data: ClassVar[tuple[str, ...]] = ("component_names", "_pairs", "_products_of_lengths", "_pieces", "_lengths")
 
     name: str = "group_auc"
     intervals: PercentileIntervals = field(kw_only=True)
@@ -146,7 +146,7 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
 
     def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """The convex part that is subtracted, see `plus`: the terms of negative sign, and the bound."""
-        return self._part(scores, -1) + (0.5 + self._limits)
+        return self._part(scores, -1) + (0.5 + torch.as_tensor(self._limits))
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -155,11 +155,10 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
         return first, second
 
     @cached_property
-    def _table_of_pairs(self) -> tuple[Tensor, Tensor]:
-        """Places of the pairs in a flat table of all groups by all groups, and the products of their lengths."""
+    def _products_of_lengths(self) -> np.ndarray:
+        """Products of the lengths of the two groups of every pair; ndarray of shape (n_pairs,)."""
         first, second = self._pairs
-        products = self._lengths[first] * self._lengths[second]
-        return torch.from_numpy(first * self.data.n_groups + second), torch.from_numpy(products)
+        return self._lengths[first] * self._lengths[second]
 
     @cached_property
     def _pieces(self) -> list[list[tuple[float, float]]]:
@@ -178,12 +177,22 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
         aucs = pair_aucs(scores, data.codes, data.weights.numpy(), data.n_groups, self.intervals)
         return aucs[self._pairs] - 0.5
 
-    def _smooth_gaps(self, scores: Tensor) -> Tensor:
+    def _smooth_gaps(self, scores: np.ndarray) -> SmoothGaps:
         """Eq. 49 of every pair; since ``sigma(x) + sigma(-x) = 1``, one AUC serves both of its orders."""
-        own, weights, codes = self._counted(scores)
-        aucs = pair_table(self.surrogate.value, own, weights, codes, self.data.n_groups, self.surrogate.width)
-        places, lengths = self._table_of_pairs
-        return aucs.flatten().index_select(0, places) / lengths - 0.5
+        rows, weights = self._counted(scores)
+        codes, n_groups = self.data.codes[rows], self.data.n_groups
+        aucs, pull_table = pair_table(
+            self.surrogate.value, scores[rows], weights, codes, n_groups, self.surrogate.width
+        )
+        lengths = self._products_of_lengths
+
+        def pull(multipliers: np.ndarray) -> np.ndarray:
+            factors, slopes = np.zeros((n_groups, n_groups)), np.zeros_like(scores)
+            factors[self._pairs] = multipliers / lengths
+            slopes[rows] = pull_table(factors)
+            return slopes
+
+        return aucs[self._pairs] / lengths - 0.5, pull
 
     def _part(self, scores: Tensor, sign: int) -> Tensor:
         """The terms ``T`` of one sign, made convex, for all pairs and then the same pairs in the other order."""
@@ -210,11 +219,11 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
             bottoms=[(-sign, self._rows(scores, group, end, 1.0)) for end, sign in ends if end < 1],
         )
 
-    def _counted(self, scores: Tensor) -> tuple[Tensor, Tensor, np.ndarray]:
-        """The scores at ranks in their group's interval, the parts of their weights that count, and their groups."""
-        ends = self.intervals.alpha, self.intervals.beta
-        found = _without_weightless(interval_weights(scores, self.data.groups.weights, *ends, self.data.codes))
-        return scores.index_select(0, found[0]), found[1], self.data.codes[found[0].numpy()]
+    def _counted(self, scores: np.ndarray) -> tuple[Rows, np.ndarray]:
+        """The rows at ranks in their group's interval, and the parts of their weights that count."""
+        ends, given = (self.intervals.alpha, self.intervals.beta), torch.from_numpy(scores)
+        rows, weights = _without_weightless(interval_weights(given, self.data.groups.weights, *ends, self.data.codes))
+        return rows.numpy(), weights.numpy()
 
     def _rows(self, scores: Tensor, group: int, alpha: float, beta: float) -> _Rows:
         """The rows of a group at ranks in ``[alpha, beta)``."""
@@ -249,6 +258,6 @@ class BoundWholeGroupAUC(BoundGroupAUC, Stochastic):
             return super()._exact_gaps(scores)
         return aucs_of_few_groups(scores, data.codes, data.weights.numpy(), data.n_groups)[self._pairs]
 
-    def _counted(self, scores: Tensor) -> tuple[Tensor, Tensor, np.ndarray]:
+    def _counted(self, scores: np.ndarray) -> tuple[Rows, np.ndarray]:
         """All rows: ranks are not needed."""
-        return scores, self.data.groups.weights, self.data.codes
+        return slice(None), self.data.groups.weights.numpy()

@@ -101,7 +101,13 @@ def table_on_grid(
     potential = _convolved(_spectrum(kernel, size, density), spread)
 
     def slopes(factors: np.ndarray) -> np.ndarray:
-        return density * rows.weights * grid.slopes(factors @ potential, codes)
+        used: np.ndarray = np.any(factors, axis=1)
+        if used.all():
+            return density * rows.weights * grid.slopes(factors @ potential, codes)
+        found, own = np.zeros_like(rows.x), np.flatnonzero(used[codes])  # most groups take no part in one component
+        numbers = (np.cumsum(used) - 1)[codes[own]]
+        found[own] = density * rows.weights[own] * grid.at(own).slopes(factors[used] @ potential, numbers)
+        return found
 
     return spread @ potential.T, slopes
 
@@ -118,7 +124,7 @@ def _grid_rows(positions: Sequence[np.ndarray]) -> tuple[list[_GridRows], int, f
     density = min(_NODES_PER_WIDTH, (_MAX_NODES - 4) / max(span, 1.0))
     # Nodes stand at multiples of the spacing: wherever the scores go, they meet the same function.
     origin = np.floor(lowest * density)
-    rows = [_GridRows(x * density - origin) for x in positions]
+    rows = [_GridRows.of(x * density - origin) for x in positions]
     size = max(int(r.node.max()) for r in rows) + 4
     # in steps of an eighth, so that the scores of the next evaluation have the same grid, as a rule
     step = 2 ** max(size.bit_length() - 4, 0)
@@ -174,13 +180,20 @@ def _spline_table(kernel: Callable[[Tensor], Tensor], size: int, density: float)
 
 
 class _GridRows:
-    """Rows between the nodes of the grid."""
+    """Rows between the nodes of the grid, by the node below and the distance from it; both of shape (n,)."""
 
-    def __init__(self, position: np.ndarray) -> None:
+    def __init__(self, node: np.ndarray, t: np.ndarray) -> None:
+        self.node, self.t = node, t
+
+    @classmethod
+    def of(cls, position: np.ndarray) -> _GridRows:
         """``position`` is in units of the spacing, at least 0; ndarray of shape (n,)."""
         cell = np.floor(position)
-        self.node = cell.astype(np.intp)
-        self.t = position - cell
+        return cls(cell.astype(np.intp), position - cell)
+
+    def at(self, chosen: np.ndarray) -> _GridRows:
+        """Return some of the rows."""
+        return _GridRows(self.node[chosen], self.t[chosen])
 
     def spread(self, weights: np.ndarray, size: int, codes: np.ndarray | int = 0, n_groups: int = 1) -> np.ndarray:
         """Weights of the nodes for every group: every row gives to the four B-splines that are not zero there.

@@ -104,14 +104,18 @@ class _PairMean(torch.autograd.Function):
         return *(grads[0] * slope for slope in ctx.slopes), *[None] * 4
 
 
+#: Pair means of all groups with each other, and a function from factors of the means to the slopes of the rows.
+Table = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]
+
+
 def pair_table(
     kernel: Callable[[Tensor], Tensor],
-    scores: Tensor,
-    weights: Tensor,
+    scores: np.ndarray,
+    weights: np.ndarray,
     codes: np.ndarray,
     n_groups: int,
     width: float = 1.0,
-) -> Tensor:
+) -> Table:
     """`pair_mean` of all groups with each other; one pass over the rows for every group instead of every pair.
 
     Parameters
@@ -121,8 +125,8 @@ def pair_table(
         few nodes for every row, a `PiecewisePolynomial` that is constant outside its knots is replaced by a spline on
         the grid as well. A ramp moves by less than 7e-3 near its knots and a smoothstep by less than 2e-4, the means by
         far less, and the gradient is that of the means.
-    scores, weights : Tensor of shape (n,)
-        Rows. The weights are constants.
+    scores, weights : ndarray of shape (n,)
+        Rows.
     codes : ndarray of shape (n,)
         Group of every row, in ``0 .. n_groups - 1``.
     n_groups : int
@@ -131,33 +135,26 @@ def pair_table(
 
     Returns
     -------
-    means : Tensor of shape (n_groups, n_groups)
+    means : ndarray of shape (n_groups, n_groups)
         Means with the group of the row as the first of a pair; those of a group with itself, and with one that has no
-        rows, are zero. Differentiable once.
+        rows, are zero.
+    pull : callable
+        Takes factors of the means, an ndarray of their shape, and returns the slopes of ``(factors * means).sum()`` in
+        the scores. Few factors take little time: only rows of their groups have slopes.
 
     Raises
     ------
     TypeError
         If nothing is known about tables of this kernel.
     """
-    return _PairTable.apply(scores, weights, codes, n_groups, width, kernel)
+    means, slopes = _tabulate(kernel, Sample(scores / width, weights), codes, n_groups)
+    np.fill_diagonal(means, 0.0)
 
-
-class _PairTable(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, scores: Tensor, weights: Tensor, codes: np.ndarray, n_groups: int, width: float, kernel: Any
-    ) -> Tensor:
-        means, ctx.slopes = _tabulate(kernel, Sample(scores.numpy() / width, weights.numpy()), codes, n_groups)
-        np.fill_diagonal(means, 0.0)
-        ctx.width = width
-        return torch.from_numpy(means)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def pull(factors: np.ndarray) -> np.ndarray:
         # rows are second in the means of the column's group, where an even derivative has the opposite sign
-        slopes = ctx.slopes((grads[0] - grads[0].T).numpy())
-        return torch.from_numpy(slopes / ctx.width), *[None] * 5
+        return slopes(factors - factors.T) / width
+
+    return means, pull
 
 
 @singledispatch
@@ -170,10 +167,6 @@ def _evaluate(kernel: object, one: Sample, other: Sample) -> Result:
 def _evaluate_sum(kernel: KernelSum, one: Sample, other: Sample) -> Result:
     first, second = _evaluate(kernel.first, one, other), _evaluate(kernel.second, one, other)
     return first[0] + second[0], first[1] + second[1], first[2] + second[2]
-
-
-#: Pair means of all groups with each other, and a function from factors of the means to the slopes of the rows.
-Table = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]
 
 
 @singledispatch

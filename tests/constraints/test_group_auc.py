@@ -5,8 +5,10 @@ import pytest
 import torch
 from sklearn.base import clone
 
+from fairconstrained import AUCFairClassifier, PartialParityClassifier
 from fairconstrained.constraints import GroupAUC
 from fairconstrained.data import FairData
+from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import granularity, partial_group_auc_gap
 from fairconstrained.sampling import Sampler
 from fairconstrained.solvers import IDCA, AugmentedLagrangian, Status
@@ -308,6 +310,14 @@ def test_idca_improves_from_constant_scores(make_data, make_problem, interval):
 
 
 # --- errors
+
+
+@pytest.mark.parametrize("model", [PartialParityClassifier(0.03, constraint="group_auc"), AUCFairClassifier(0.03)])
+def test_slopes_need_no_graph(model, monkeypatch):
+    """A graph takes longer than the arithmetic, and loads modules for a second in the first fit."""
+    X, y, groups = make_biased_classification(1000, 10, random_state=0)
+    monkeypatch.setattr(torch.autograd, "grad", lambda *arguments, **options: pytest.fail("a graph was used"))
+    assert clone(model).fit(X, y, sensitive_features=groups).status_ == "optimal"
 
 
 @pytest.mark.parametrize("kappa", [-0.1, 1.5, float("nan"), "0.1", True])
