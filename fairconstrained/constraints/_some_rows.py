@@ -115,6 +115,7 @@ class _SomeRows(BoundConstraint):
     complaint_about_decisions = _handed_on("complaint_about_decisions")
 
     exact = _of_own("exact")
+    is_within = _of_own("is_within")
     differences = _of_own("differences")
     metric = _of_own("metric")
     initial_aux = _of_own("initial_aux")

@@ -62,6 +62,10 @@ class BoundConstraint(Exact):
         """Amounts by which values of the metric, one or an ndarray, are beyond ``kappa``; negative within it."""
         return self.kappa - values if self.bounds_from_below else values - self.kappa
 
+    def is_within(self, scores: np.ndarray, most: float) -> bool:
+        """Return whether what `exact` returns at some scores is at most a number."""
+        return self.exact(scores) <= most
+
     @property
     def is_beyond(self) -> str:
         """Verb of a message about a value beyond ``kappa``."""

@@ -250,6 +250,10 @@ class BoundEveryClass(BoundConstraint, DirectSlopes):
         return max(inner.exact(own) for inner, own in self._with_margins(scores))
 
     @override
+    def is_within(self, scores: np.ndarray, most: float) -> bool:
+        return all(inner.is_within(own, most) for inner, own in self._with_margins(scores))  # up to one that is not
+
+    @override
     def metric(self, scores: np.ndarray) -> float:
         """The metric of the class that is furthest beyond the bound, NaN where that of one is."""
         return self._worst(list(self.class_values(scores).values()))

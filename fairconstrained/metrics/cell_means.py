@@ -119,7 +119,8 @@ class Notion(NamedTuple):
     @property
     def n_blocks(self) -> int:
         """Blocks of rows whose means are compared: one for every target in every stratum."""
-        return len(self.block_names)
+        targets, strata = (1 if parts is None else len(parts) for parts in (self.targets, self.strata))
+        return targets * strata
 
     @property
     def block_names(self) -> list[str]:

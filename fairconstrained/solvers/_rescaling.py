@@ -20,6 +20,8 @@ _SMALLER = (*2.0 ** -np.arange(1, 6), 0.0)
 _SHIFTS, _LENGTHS = 320, (-3.0, -1.0)
 #: Shifts that have to leave no more than this share of the excess over the bounds; otherwise it is too large.
 _TRIAL, _LEFT = 64, 0.75
+#: Shares of the way to a constant score at which the bounds are looked at until they hold.
+_NEARER = (*(1 - 2.0 ** -np.arange(1, 7)).tolist(), 1.0)
 #: Parts of the way between two states at whose ends the bounds are looked at.
 _STEPS = 50
 
@@ -107,12 +109,28 @@ def _retreats(own: Proposal, least: float, tolerances: np.ndarray, with_constant
         yield nearby
         return
     for state, constant in zip(states, constants, strict=True):
-        low, high = 0.0, 1.0
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            holds = is_within(problem, own.scores_towards(constant, middle), tolerances)
-            low, high = (low, middle) if holds else (middle, high)
-        yield Proposal(problem, own.state + high * (state - own.state))
+        share = _share_of_way(own, constant, tolerances)
+        if share is not None:
+            yield Proposal(problem, own.state + share * (state - own.state))
+
+
+def _share_of_way(outside: Proposal, end: Proposal, tolerances: np.ndarray) -> float | None:
+    """The share of the way to a state from which on the bounds hold; None where not even the end keeps them.
+
+    Where a class is given to all rows or to none there may be no ratio, so that the ends are not allowed.
+    """
+
+    def holds(share: float) -> bool:
+        return is_within(outside.problem, outside.scores_towards(end, share), tolerances)
+
+    high = next(filter(holds, _NEARER), None)
+    if high is None:
+        return None
+    low = max(share for share in (0.0, *_NEARER) if share < high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def _best_combination(problem: Problem, states: np.ndarray) -> Proposal:

@@ -101,7 +101,7 @@ class Proposal:
 def is_within(problem: Problem, scores: np.ndarray, tolerances: np.ndarray) -> bool:
     """Whether no metric is further above its kappa at some scores than tolerances of shape (n_constraints,)."""
     pairs = zip(problem.constraints, tolerances.tolist(), strict=True)
-    return all(constraint.exact(scores) <= most for constraint, most in pairs)
+    return all(constraint.is_within(scores, most) for constraint, most in pairs)
 
 
 @dataclass(frozen=True, eq=False)

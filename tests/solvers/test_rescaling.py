@@ -28,7 +28,7 @@ from fairconstrained.domains import L1Ball, Product
 from fairconstrained.models import ClassModel, LinearModel
 from fairconstrained.objectives import Logistic, ZeroOne
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import AugmentedLagrangian, best_rescaled, no_worse_than_constants
+from fairconstrained.solvers import AugmentedLagrangian, _rescaling, best_rescaled, no_worse_than_constants
 from fairconstrained.solvers._plane_objective import PlaneObjective
 from fairconstrained.solvers._score_plane import Proposal, ScorePlane
 from tests.covering import every_pair
@@ -478,14 +478,38 @@ def test_around_a_stationary_point_smooth_bounds_are_not_searched(data, monkeypa
     best_rescaled(problem, [params], is_stationary=True)
 
 
-def test_shifts_of_classes_bring_the_last_rows_within_the_bounds():
+@pytest.fixture(scope="module")
+def four_classes():
+    """A problem of four classes without bounds, and its solution."""
     rng = np.random.default_rng(0)
     y, codes = rng.integers(0, 4, 400).astype(float), rng.integers(0, 2, 400)
     X = rng.normal(size=(400, 3)) + 0.7 * y[:, None] * [1, -1, 0] + 0.3 * codes[:, None]
     data = FairData.from_arrays(X, y, codes, ("a", "b"))
     model, objective = ClassModel(LinearModel(3, 4)), Logistic().of_several_classes().bind(data)
     free = Problem(model=model, objective=objective, constraints=(), data=data)
-    state = AugmentedLagrangian().solve(free, None, rng).model_state
+    return free, AugmentedLagrangian().solve(free, None, rng).model_state
+
+
+@pytest.mark.parametrize(("rule", "kappa"), [("difference", 0.0), ("ratio", 0.001)])
+def test_ways_to_a_class_are_followed_where_they_lead_within_the_bounds(four_classes, monkeypatch, rule, kappa):
+    """Where one class is given to all rows there is no ratio of the rates of the others."""
+    free, state = four_classes
+    constraint = EveryClass(GroupRates("selection", rule=rule, kappa=kappa), list("wxyz")).unchecked(free.data)
+    problem, looks = replace(free, constraints=(constraint,)), []
+    original = _rescaling.is_within
+    monkeypatch.setattr(_rescaling, "_shifts_of_classes", lambda own, constants: None)
+    monkeypatch.setattr(_rescaling, "is_within", lambda *arguments: looks.append(1) or original(*arguments))
+    nearby = best_rescaled(problem, [state])
+    if rule == "ratio":
+        assert np.array_equal(nearby, state)
+        assert len(looks) < 10 * 4  # and not 30 for each of the classes
+    else:
+        assert problem.holds(problem.scores(nearby))
+
+
+def test_shifts_of_classes_bring_the_last_rows_within_the_bounds(four_classes):
+    free, state = four_classes
+    data = free.data
     rule = EveryClass(GroupRates("selection", rule="ratio", kappa=1.0), list("wxyz")).unchecked(data)
     problem = replace(free, constraints=(rule.with_kappa(rule.metric(free.scores(state)) - 0.01),))
     assert not problem.holds(problem.scores(state))
