@@ -83,8 +83,8 @@ def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.G
     if found.advantage > (1 - _MOST) * unbound.advantage:
         return []
     return [
-        f"The accuracy on the training rows is {unbound.reached:.3f} without the bound, {found.reached:.3f} with it, "
-        f"and {found.majority:.3f} for always predicting the more frequent class. {advice}"
+        f"The accuracy on the {estimator._bounded_rows} is {unbound.reached:.3f} without the bound, "
+        f"{found.reached:.3f} with it, and {found.majority:.3f} for always predicting the more frequent class. {advice}"
     ]
 
 

@@ -180,6 +180,13 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         return "fewer trees or leaves, cv, or a FairHeadClassifier"
 
     @override
+    def _cheaper_bound(self, data: FairData) -> str:
+        return (
+            "If predictions may use the group, and X has no column of it, adding one often costs less; otherwise raise "
+            "kappa."
+        )
+
+    @override
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:
         _refuse_tables(X)
         refuse_masked(X=X)
@@ -273,7 +280,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
 
     @override
     def _solver(self, problem: Problem, **special: Any) -> Solver:
-        n_folds = self._folds(problem)
+        # those of the model, also for trees without a bound that it is compared with
+        n_folds = self.n_boosters_ if self.n_boosters_ > 1 else None
         if self.early_stopping_rounds is not None and n_folds is None:
             raise ValueError(
                 f"early_stopping_rounds={self.early_stopping_rounds} stops by rows that trees have not seen; set cv, "

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from fairconstrained import (
+    FairBoostingClassifier,
     FairHeadClassifier,
     LossParityClassifier,
     PartialParityClassifier,
@@ -124,6 +125,23 @@ def test_what_a_bound_that_was_missed_advises_can_be_set(estimator, groups, free
     estimator = clone(estimator).set_params(max_iter=1, solver="augmented_lagrangian", new_row_folds=None)
     with pytest.warns(ConvergenceWarning, match=rf"more freedom \({freedom}\), or raise max_iter"):
         estimator.fit(X, Y, sensitive_features=groups)
+
+
+@pytest.mark.filterwarnings("ignore:solver 'newton_boosting'. no iterate kept the bound")
+def test_trees_are_to_have_a_column_of_the_group(capfd):
+    near, y, group = rows(shift=1.0)
+    trees = FairBoostingClassifier(0.05, n_estimators=60, num_leaves=8, cv=2)
+    with pytest.warns(CostlyBoundWarning, match="adding one often costs less"):
+        (hint,) = clone(trees).fit(near, y, sensitive_features=group).hints_
+    alone = clone(trees).set_params(kappa=None, verbose=1).fit(near, y, sensitive_features=group)
+    _, accuracy = capfd.readouterr().out.split("accuracy: ")
+    # both numbers are those of rows that the trees have not seen
+    assert f"on the training rows scored out of fold is {float(accuracy.split()[0]):.3f} without the bound" in hint
+    assert alone.hints_ == []
+    with_group = np.column_stack([near, group == "a"])
+    other = clone(trees).fit(with_group, y, sensitive_features=group)
+    assert other.score(with_group, y) > 0.7
+    assert other.hints_ == []
 
 
 def test_the_penalty_of_a_network_may_take_most_of_the_accuracy():
