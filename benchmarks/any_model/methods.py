@@ -6,17 +6,20 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.any_model.data import Part, Split, linear_features
+from benchmarks.any_model.data import Part, Split, as_codes, linear_features
 from benchmarks.any_model.notions import NOTIONS, Notion, Response
 from benchmarks.any_model.trees import Seconds, Trees
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier, fairness_path
 from fairconstrained.constraints import LossParity
+from fairconstrained.data import FairData
+from fairconstrained.solvers import NewtonBoosting
 
 #: kappa of a model without a bound.
 UNCONSTRAINED = float("inf")
@@ -177,7 +180,7 @@ def _path(
     model: Any,
     split: Split,
     warm_start: bool = True,
-    promise: Callable[[Any], Response] | None = None,
+    promise: Callable[[Any], Response | None] | None = None,
 ) -> Iterator[Outcome]:
     kappas, train, seconds = sorted(setting.kappas, reverse=True), split.train, Seconds()
     given = {"sensitive_features": train.groups, "kappas": kappas, "warm_start": warm_start}
@@ -190,7 +193,7 @@ def _outcomes(
     fitted: Iterable[tuple[float, Any]],
     split: Split,
     seconds: Seconds,
-    promise: Callable[[Any], Response] | None = None,
+    promise: Callable[[Any], Response | None] | None = None,
 ) -> Iterator[Outcome]:
     for kappa, model in fitted:
         test, train = (
@@ -227,7 +230,24 @@ def _boosting(setting: Setting, **params: Any) -> Iterator[Outcome]:
         seconds, model = Seconds(), FairBoostingClassifier(kappa=kappa, random_state=setting.seed, **params)
         with seconds.count(), quiet():
             model.fit(train.X, train.y, sensitive_features=train.groups)
-        yield from _outcomes([(kappa, model)], setting.split, seconds)
+        answers = partial(out_of_fold_answers, part=train) if notion.of_several else None
+        yield from _outcomes([(kappa, model)], setting.split, seconds, answers)
+
+
+def out_of_fold_answers(model: Any, part: Part) -> Response | None:
+    """Answers of boosted trees for the training rows, each by the booster that has not seen it; None without folds."""
+    n_boosters = model.n_boosters_
+    if n_boosters == 1 or model.booster_ is None:
+        return None
+    labels, codes = np.unique(part.groups, return_inverse=True)
+    features, size = as_codes(part.X), model.n_trees_ // n_boosters
+    data = FairData.from_arrays(features, part.y.astype(float), codes, tuple(labels))
+    scores = np.empty(part.y.size)
+    for place, unseen in enumerate(NewtonBoosting(n_folds=n_boosters).unseen_rows(data)):
+        rows = data.order[unseen]
+        # the booster of the model is the mean of all, one after the other
+        scores[rows] = n_boosters * model.booster_.predict(features[rows], place * size, size, raw_score=True)
+    return response_of_scores(scores)
 
 
 def network(setting: Setting) -> Iterator[Outcome]:

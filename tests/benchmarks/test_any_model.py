@@ -13,11 +13,12 @@ pytest.importorskip("tqdm")
 from benchmarks.any_model import __main__ as command
 from benchmarks.any_model.data import Part, as_codes, categorical_columns, load_split
 from benchmarks.any_model.fronts import compare, expected_share, half_width, half_widths_of_all, points
-from benchmarks.any_model.methods import sweep
+from benchmarks.any_model.methods import out_of_fold_answers, sweep
 from benchmarks.any_model.notions import NOTIONS, Response, floor, floor_of_several
 from benchmarks.any_model.peers import FAIRGBM_PYTHON, missing
 from benchmarks.any_model.tables import kept, wins, write_tables
 from benchmarks.any_model.tasks import NOTIONS_OF, all_tasks, performance
+from fairconstrained import FairBoostingClassifier
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap, separation_gap
 
 pytestmark = pytest.mark.slow
@@ -50,6 +51,18 @@ def test_random_decisions_count_with_their_probability():
     assert NOTIONS["demographic_parity"].measure(part, response).gap == pytest.approx(0.5)
     expected = np.where(part.y == 1, response.decisions, 1 - response.decisions).mean()
     assert performance(part.y, response) == {"accuracy": pytest.approx(expected)}
+
+
+def test_the_answers_of_boosted_trees_that_a_bound_is_about_have_its_gap():
+    part = load_split("generated", 0).train
+    options = {"constraint": "equalized_odds", "n_estimators": 20, "new_row_folds": None}
+    model = FairBoostingClassifier(0.1, **options).fit(part.X, part.y, sensitive_features=part.groups)
+    answers = out_of_fold_answers(model, part)
+    assert NOTIONS["equalized_odds"].measure(part, answers).gap == pytest.approx(
+        model.constraint_values_["equalized_odds"]
+    )
+    seen = model.set_params(cv=None).fit(part.X, part.y, sensitive_features=part.groups)
+    assert out_of_fold_answers(seen, part) is None
 
 
 @pytest.mark.parametrize("name", list(NOTIONS))
