@@ -26,7 +26,7 @@ from fairconstrained.solvers._few_rows import FewDirections, InSpan, cut_short
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._quadratic_program import newton_step
-from fairconstrained.solvers._rescaling import best_rescaled
+from fairconstrained.solvers._rescaling import best_rescaled, constant_scores
 from fairconstrained.solvers._sharpening import NARROW, WIDE, sharpened
 from fairconstrained.solvers._shifting import beats_constants, best_shifted
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
@@ -72,7 +72,9 @@ class CrossFitted(Solver):
 
     The methods for b are, in turn, `SequentialQuadratic` from the unconstrained model (not for ratios of rates);
     `SequentialQuadratic` from an optimum for smooth decisions, which become sharper step by step, unless the first
-    method took few steps; and `AugmentedLagrangian`. Where errors are counted, the method is `SpanSearch`.
+    method took few steps; and `AugmentedLagrangian`. The first that settles is the last, unless its objective is nearer
+    to that of the best constant score than to that of the unconstrained model. Where errors are counted, the method is
+    `SpanSearch`.
 
     Where losses or AUCs are compared and the smallest cell has fewer than eight rows for each feature, the
     unconstrained models fit its noise, and so would b in many directions. There the models have the ridge with which
@@ -300,8 +302,9 @@ class CrossFitted(Solver):
     ) -> tuple[SolverResult, bool]:
         """Solve with the features of the span: by exact thresholds where errors are counted.
 
-        Otherwise by the first of the `_attempts` that settles. ``free`` is the unconstrained model. The result is
-        `completed` where that is needed to settle it; also returns whether nothing is left to complete.
+        Otherwise by the first of the `_attempts` that settles, unless it loses most of what the unconstrained model
+        ``free`` is worth. The result is `completed` where that is needed to settle it; also returns whether nothing is
+        left to complete.
         """
         if not SpanSearch.obstacle(reduced):
             # the unconstrained model in the span is that of all problems, whatever else these bound
@@ -312,10 +315,11 @@ class CrossFitted(Solver):
             return self._or_of_easier(reduced, free, found, rng), True
         results: list[tuple[SolverResult, bool]] = []
         goals: list[float] = []  # of attempts that have one
+        most = _halfway_to_constants(reduced, free)  # bounds next to which there is hardly a model have bad optima
         for attempt in self._attempts(reduced, free, start, rng):
             results.append(attempt.settled(reduced))
             goals += [] if attempt.goal is None else [attempt.goal]
-            if attempt.is_last and any(one.status.is_settled for one, _ in results):
+            if attempt.is_last and any(one.status.is_settled and one.objective <= most for one, _ in results):
                 break
         found, is_completed = min(results, key=lambda pair: (pair[0].status.is_infeasible, pair[0].objective))
         if found.status.is_infeasible and goals and min(goals) == np.inf:
@@ -408,6 +412,15 @@ def completed(problem: Problem, found: SolverResult) -> SolverResult:
         status = Status.COMPLETED
     multipliers = found.multipliers if finished is found.model_state else None  # a search has no price
     return replace(found, model_state=state, objective=objective, status=status, multipliers=multipliers)
+
+
+def _halfway_to_constants(problem: Problem, free: np.ndarray) -> float:
+    """Objective halfway from the unconstrained model to the best constant score; infinite where that is not known."""
+    constant = constant_scores(problem, free)
+    if constant is None:
+        return np.inf
+    ends = [free, best_rescaled(problem, [constant])]
+    return float(np.mean([problem.objective_at(state, problem.scores(state)) for state in ends]))
 
 
 def _may_vanish(constraint: BoundConstraint) -> bool:
