@@ -162,7 +162,8 @@ class PlaneObjective:
         """
         inverse = np.linalg.pinv(self._curvature(free), hermitian=True)
         squares = np.maximum(((lines @ inverse) * lines).sum(axis=1), np.finfo(float).tiny)
-        return (levels - lines @ free) ** 2 / (2 * squares)
+        with np.errstate(over="ignore"):  # where no point of a line is near enough for the curvature to tell
+            return (levels - lines @ free) ** 2 / (2 * squares)
 
     def _curvature(self, point: np.ndarray) -> np.ndarray:
         """Hessian of the objective at a point; ndarray of shape (2, 2)."""

@@ -469,6 +469,12 @@ def test_lines_near_the_optimum_lose_what_is_estimated(plane):
     assert objective.value(on_line) - objective.value(free) == pytest.approx(estimate, rel=0.1)
 
 
+def test_lines_across_a_plane_without_curvature_lose_infinitely_much(plane, monkeypatch):
+    monkeypatch.setattr(PlaneObjective, "_curvature", lambda *_: np.diag([1.0, 0.0]))
+    losses = plane.objective.on_lines(np.zeros(2), np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([5.0, 2.0]))
+    assert losses.tolist() == [np.inf, 2.0]
+
+
 def test_around_a_stationary_point_smooth_bounds_are_not_searched(data, monkeypatch):
     problem = problem_of(data, RateGap(0.1, rate="sigmoid"))
     params = np.random.default_rng(0).normal(size=problem.n_params) / 10
