@@ -58,7 +58,7 @@ for model in (fair, decisive):
 # end of fewest errors
 assert decisive.constraint_values_["equalized_odds"] <= 0.05 + decisive.granularity_["equalized_odds"]
 assert new_gap < new_gaps[1]
-assert decisive.score(X_new, y_new) > accuracies[1] - 0.005
+assert decisive.score(X_new, y_new) > accuracies[1] - 0.01
 
 # rows that the trees know
 known = FairBoostingClassifier(kappa=0.05, cv=None, **trees).fit(X, y, sensitive_features=group)
@@ -87,7 +87,8 @@ assert fair.feature_importances_[1] > 0.2
 kept = fair.n_trees_ // fair.n_boosters_
 fair.set_params(warm_start=True, n_estimators=200).fit(X, y, sensitive_features=group)
 best = fair.n_trees_ // fair.n_boosters_
-print(f"{kept} trees of each booster kept, {fair.n_iter_} more grown; the best number is {best}. {fair.prices_}")
+print(f"{kept} trees of each booster kept, {fair.n_iter_} more grown; the best number is {best}")
+print(fair.constraint_values_)
 # end of more trees
 assert fair.n_iter_ == 200 - kept
 assert kept <= best <= 200

@@ -140,7 +140,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         Number of the boosters whose mean the model is. 1: the bounds are about scores by trees that have seen the rows.
     multipliers_ : dict or None
         Multipliers of the surrogate's components, averaged over about ten rounds before the model's last tree; None
-        where another multiple or shift of the scores had to be taken to keep a bound.
+        where another multiple or shift of the scores had to be taken to keep a bound, or cost less than all numbers of
+        trees that keep it.
     n_iter_ : int
         Number of trees of each booster that were grown.
     n_evaluations_ : int
@@ -373,8 +374,15 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
 
     @override
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
-        """Only where the bounds do not hold: a model is the first trees of those that were grown."""
-        return super()._rescaled(problem, result) if result.status.is_infeasible else result
+        """Only where bounds are exceeded or take effect; the multipliers of other trees are unknown."""
+        if not (result.status.is_infeasible or result.candidates):
+            return result
+        found = super()._rescaled(problem, result)
+        if result.status.is_infeasible or found.model_state is result.model_state:
+            return found
+        # constants were among the states, so that the complaint about trees worse than one no longer holds
+        has_others = found.model_state.n_trees != result.model_state.n_trees
+        return replace(found, message="", multipliers=None if has_others else found.multipliers)
 
     @override
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:

@@ -46,7 +46,8 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     where f is the mean loss, and ``constraint`` says which gap is bounded. Every tree, grown by LightGBM, follows the
     slopes of the Lagrangian in the scores, and the multipliers follow the gap, see
     `fairconstrained.solvers.NewtonBoosting`. The number of trees T is the one of least objective among those whose
-    *exact* gap is at most ``kappa``.
+    *exact* gap is at most ``kappa``. A multiple or shift of their out-of-fold scores, or of those of the trees of least
+    objective of all, takes their place where it keeps the bound at a lower objective.
 
     With ``objective="zero_one"``, or another count of decisions, trees follow the costs of decisions, which the bound
     changes for all rows: fewer errors, and no calibrated probabilities, see :doc:`/guide/boosted_trees`. The threshold

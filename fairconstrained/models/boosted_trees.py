@@ -18,7 +18,7 @@ from fairconstrained.models.parts import Rescaling, ScoreShifts
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-__all__ = ["BoostedTrees", "Ensemble", "Growth", "lightgbm", "lightgbm_names"]
+__all__ = ["BinnedRows", "BoostedTrees", "Ensemble", "Growth", "lightgbm", "lightgbm_names"]
 
 #: Lines of LightGBM's text format whose numbers are in units of the scores.
 _IN_SCORES = re.compile(r"^(leaf_value|internal_value)=(.*)$", re.MULTILINE)

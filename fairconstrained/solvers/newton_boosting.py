@@ -13,7 +13,7 @@ from scipy.special import expit
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.models.boosted_trees import BoostedTrees, Ensemble, Growth
+from fairconstrained.models.boosted_trees import BinnedRows, BoostedTrees, Ensemble, Growth
 from fairconstrained.objectives import BoundLargestMean, BoundObjective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import (
@@ -82,7 +82,9 @@ class NewtonBoosting(Solver, is_registered=False):
     The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
     ``kappa`` plus their granularity, or the one nearest to that. Where there is none and losses of groups are bounded,
     trees are grown without constraints, whose prefixes may keep them, or be nearer if no decisions are bounded, and
-    under one such bound others along the largest loss.
+    under one such bound others along the largest loss. The prefix of least objective of all, where that is another one,
+    is the result's candidate: with few rows, trees may have learnt all they can before the multipliers have found their
+    values, and a multiple or shift of its scores may be within the bounds at a lower objective.
 
     Parameters
     ----------
@@ -199,11 +201,14 @@ class _Grown(NamedTuple):
         Option of the solver.
     best : Ensemble or None
         The best prefix so far, where the start has all trees; None where it is the best one itself.
+    least : Ensemble or None
+        The prefix of least objective so far, whatever the bounds are; None where it is not known.
     """
 
     n_trees: int
     n_folds: int | None
     best: Ensemble | None = None
+    least: Ensemble | None = None
 
 
 @dataclass(frozen=True)
@@ -262,7 +267,10 @@ class _Step(NamedTuple):
 
 @dataclass
 class _Run:
-    """One run of the solver; where trees follow an objective ``alone``, constraints judge them and do not pull."""
+    """One run of the solver; where trees follow an objective ``alone``, constraints judge them and do not pull.
+
+    ``best`` is the best prefix within the bounds, or the one nearest to them, and ``least`` that of least objective.
+    """
 
     solver: NewtonBoosting
     problem: Problem
@@ -273,6 +281,7 @@ class _Run:
     n_grown: int = 0
     measured_at: int = -1
     best: _Prefix | None = None
+    least: _Prefix | None = None
     improved_at: int = 0
     is_stuck: bool = False
     of_constant: float = np.inf
@@ -296,10 +305,9 @@ class _Run:
         self.pressure = Pressure(self.problem, start, *options, solver.n_folds is not None, has_costs)
         rows = self.model.binned(data, learning_rate=solver.learning_rate, seed=self.seed)
         self.boosters = [Growth(rows, *each) for each in zip(unseen, begin, strict=True)]
-        earlier = None if kept is None or start is None else start.solver_state.best
-        if earlier is not None and earlier.n_trees:
-            scores = self._judged([rows.scores(own) for own in earlier.split(len(unseen))])
-            self.best = self._prefix(earlier, scores, self.problem.measured(scores))
+        earlier = None if kept is None or start is None else start.solver_state
+        if earlier is not None:
+            self.best, self.least = (self._earlier(rows, state) for state in (earlier.best, earlier.least))
 
     def complete(self) -> SolverResult:
         """Grow all trees that are planned, as far as there are some to grow."""
@@ -409,10 +417,14 @@ class _Run:
             is_first = self.best is None or not self.best.state.n_trees
             if self.best is None or is_first or prefix.merit < self.best.merit:
                 self.best, self.improved_at = prefix, self.n_grown
+            if prefix.state.n_trees and (self.least is None or prefix.objective < self.least.objective):
+                self.least = prefix
         if self.problem.constraints:
             self.pressure.refine(scores, measured.violations)
         assert self.best is not None  # every prefix is offered
-        known = self._grown(0)._replace(best=self.best.state)  # whatever run begins there goes on from these trees
+        # whatever run begins there goes on from these trees
+        least = None if self.least is None else self.least.state
+        known = self._grown(0)._replace(best=self.best.state, least=least)
         self.recorder.add(
             state=Start(state, fingerprint=self.problem.data.fingerprint, solver_state=known),
             n_iter=self.n_before + self.n_grown,
@@ -422,6 +434,13 @@ class _Run:
             blur=self.pressure.blur,
             multipliers=prefix.multipliers,
         )
+
+    def _earlier(self, rows: BinnedRows, state: Ensemble | None) -> _Prefix | None:
+        """A prefix of an earlier run; None where there is none with trees."""
+        if state is None or not state.n_trees:
+            return None
+        scores = self._judged([rows.scores(own) for own in state.split(len(self.boosters))])
+        return self._prefix(state, scores, self.problem.measured(scores))
 
     def _prefix(self, state: Ensemble, scores: np.ndarray, measured: Measured) -> _Prefix:
         """A number of trees with what is known of them, and the present multipliers."""
@@ -440,7 +459,9 @@ class _Run:
         best = self.best
         assert best is not None  # the start is measured
         is_within = best.measured.excess <= 0 and (best.state.n_trees > 0 or not self.n_grown)
-        self.model.remember(best.state, self.problem.data, best.scores)
+        others = [each for each in (self.least,) if each and each.state.n_trees != best.state.n_trees]
+        for prefix in (best, *others):
+            self.model.remember(prefix.state, self.problem.data, prefix.scores)
         components, multipliers = self.pressure.components()
         return SolverResult(
             model_state=best.state,
@@ -454,6 +475,7 @@ class _Run:
             message=self._message(best),
             history=tuple(self.recorder.records),
             stopped_by=self.recorder.stopped_by,
+            candidates=tuple(prefix.state for prefix in others),
             start=Start(
                 best.state,
                 components,

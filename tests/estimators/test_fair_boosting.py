@@ -642,6 +642,21 @@ def test_a_tight_bound_shifts_late_trees_and_not_the_first_ones():
     assert model.score(X[kept], y[kept]) > y[kept].mean() + 0.01
 
 
+@pytest.mark.parametrize(("kappa", "keeps_the_trees"), [(0.02, True), (0.05, False)])
+def test_few_rows_are_learnt_before_the_multipliers_have_found_their_values(kappa, keeps_the_trees):
+    """Then a multiple or shift, of these trees or of those of least loss, costs less than all numbers of trees."""
+    options = {"group_proportions": (0.1, 0.9), "group_shift": (-1.0, 0.0), "separation": (2.0, 2.0)}
+    X, y, groups = make_biased_classification(6000, 4, random_state=0, **options)
+    model = FairBoostingClassifier(kappa, n_estimators=100, learning_rate=0.2, cv=2)
+    model.fit(X[:700], y[:700], sensitive_features=groups[:700])
+    most = kappa + model.granularity_["demographic_parity"]
+    records = [record for record in model.history_ if record["n_iter"] and record["demographic_parity"] <= most]
+    assert model.constraint_values_["demographic_parity"] <= most
+    assert model.objective_ < min(record["objective"] for record in records) - 0.015
+    assert (model.multipliers_ is not None) == keeps_the_trees
+    assert log_loss(y[700:], model.predict_proba(X[700:])) < (0.44 if keeps_the_trees else 0.415)
+
+
 def worst_loss(model, rows):
     X, y, groups = rows
     return group_rates(y, model.decision_function(X), sensitive_features=groups, rate="log_loss", rule="ceiling")
