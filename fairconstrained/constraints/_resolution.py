@@ -122,12 +122,7 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     if not cells.size:
         return
     shown = sizes.described(cells)
-    if not (sizes.groups[cells] >= 0).any():
-        remedy = "Merge small sets of rows"
-    elif any(str(sizes.labels[cell]).startswith(MERGED) for cell in cells):
-        remedy = "Set small_groups='ignore', or merge groups yourself"
-    else:
-        remedy = "Set small_groups='merge' or 'ignore', or merge groups yourself"
+    remedy = _remedy(sizes, cells, limit)
     if limit >= 1:
         raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}. {remedy}.")
     needed = int(np.ceil(sizes.units[cells].max() / limit - _ROUNDING))
@@ -140,3 +135,17 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
         f"at least {needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}. "
         f"{remedy}{wider}, or raise kappa.{bands}"
     )
+
+
+def _remedy(sizes: CellSizes, cells: np.ndarray, limit: float) -> str:
+    """Return what helps against cells that are too small, as long as it leaves two groups to compare."""
+    if not (sizes.groups[cells] >= 0).any():
+        return "Merge small sets of rows"
+    n_groups = sizes.groups.max() + 1
+    if n_groups <= 2:
+        return "Pass more rows"
+    is_merged = any(str(sizes.labels[cell]).startswith(MERGED) for cell in cells)
+    leaves_two = n_groups - sizes.small_groups(limit).size >= 2
+    ways = [way for way, helps in {"'merge'": not is_merged, "'ignore'": leaves_two}.items() if helps]
+    setting = f"Set small_groups={' or '.join(ways)}, or merge" if ways else "Merge"
+    return f"{setting} groups yourself"

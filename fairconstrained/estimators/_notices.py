@@ -88,10 +88,11 @@ def _nothing_bounded(estimator: Any) -> str:
     """Return the warning for fairness that is asked for where there is nothing to compare."""
     ignored = list(getattr(estimator, "ignored_groups_", ()))
     if ignored:
+        merge = "Set small_groups='merge', or merge groups yourself"
+        advice = merge if len(estimator.groups_) > 2 else "Pass more rows"
         return (
             f"small_groups='ignore' leaves fewer than two groups to compare (it left out {shortened(ignored)}), so "
-            "nothing is bounded and the unconstrained model was fitted. Set small_groups='merge', or merge groups "
-            "yourself."
+            f"nothing is bounded and the unconstrained model was fitted. {advice}, or raise kappa."
         )
     merged = [*estimator._fitted.small.merged, *(label for _, small in estimator._idle for label in small)]
     if merged:

@@ -91,7 +91,20 @@ def test_every_group_needs_one_row_for_every_share_of_the_bound(make, kappa):
     message = refusal(make(kappa), cells_of((half, rest - 1), (n, n)))
     assert f"at least {n} rows of equal weight in every cell" in message
     assert f"these have fewer rows: {{'a': {n - 1}}}." in message
-    assert message.endswith("Set small_groups='merge' or 'ignore', or merge groups yourself, or raise kappa.")
+    assert message.endswith("Pass more rows, or raise kappa.")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "advice"),
+    [
+        ((40, 60), "Pass more rows"),
+        ((40, 60, 70), "Set small_groups='merge' or 'ignore', or merge groups yourself"),
+        ((40, 30, 70), "Set small_groups='merge', or merge groups yourself"),
+    ],
+)
+def test_the_advice_leaves_two_groups_to_compare(sizes, advice):
+    message = refusal(DemographicParity(0.02), cells_of(*((size - 20, 20) for size in sizes)))
+    assert f"}}. {advice}, or raise kappa" in message
 
 
 @pytest.mark.parametrize("kappa", BOUNDED)
@@ -175,7 +188,7 @@ def test_at_most_ten_cells_are_listed_the_smallest_first(n_small):
     sizes = [(k, k) for k in range(1, n_small + 1)][::-1]
     message = refusal(StatisticalParity(0.0), cells_of(*sizes, (100, 100)))
     assert "{'" + chr(ord("a") + n_small - 1) + "': 2, " in message
-    assert message.count("'") == 2 * 10 + 4  # and those around 'merge' and 'ignore'
+    assert message.count("'") == 2 * 10 + 2  # and those around 'merge'
     assert (f", and {n_small - 10} more}}" in message) == (n_small > 10)
 
 
