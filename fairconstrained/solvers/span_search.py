@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -15,6 +16,7 @@ from fairconstrained.solvers._options import Count
 from fairconstrained.solvers._smoothed_sums import CellSums, SmoothedSums
 from fairconstrained.solvers._span_rows import LEAST_MULTIPLE, PRICES, End, SpanRows
 from fairconstrained.solvers._unconstrained import unconstrained
+from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["SpanSearch"]
@@ -53,8 +55,9 @@ class SpanSearch(Solver):
     over the steps along the two steepest directions, with all thresholds at once by sorting.
     The two best of these ends are finished on all rows: where the counted rows are worse than the smooth ones, random
     steps from there look for better numbers. If they find none that are nearly as good within the bounds, other random
-    steps begin at the end of the sweep. At last the threshold is chosen that makes the fewest errors of all within the
-    bounds.
+    steps begin at the end of the sweep; and if these find none either, as where many rows have equal scores, which no
+    smooth decision can divide, the solution for the logistic loss within the bounds counts as well. At last the
+    threshold is chosen that makes the fewest errors of all within the bounds.
 
     With ``exact=True`` random steps go on from all three, each counted with all thresholds. For few numbers, such as
     those of a head, this finds the fewest errors that there are on the training rows, up to single ones. New rows gain
@@ -188,17 +191,22 @@ class SpanSearch(Solver):
                 numbers, worth, n_more = begin.minimised(numbers, span.deviation * width)
                 n_sweeps += n_more
             found.append((numbers, worth))
-        ends, goal = [], np.inf
+        ends, goal, least = [], np.inf, np.inf
         for numbers, _ in sorted(found, key=lambda each: each[1])[:_FINISHED]:
             numbers, worth, n_more = whole.near(numbers, np.inf).minimised(numbers, span.deviation * sharp)
-            goal = -np.inf if self.exact else worth
+            least, goal = min(least, worth), -np.inf if self.exact else worth
             end, n_trials = self._finished(span, whole, numbers, goal, rng)
             ends.append(end)
             n_sweeps += n_more + n_trials
-        if min((end.worth for end in ends if end.excess <= 0), default=np.inf) > goal + _MISSED:
+        if _missed(ends, goal):
             end, n_trials = self._finished(span, whole, swept, goal, rng)
             ends.append(end)
             n_sweeps += n_trials
+        if _missed(ends, least):
+            likely = AugmentedLagrangian().solve(span.terms.with_easiest_objective(), None, rng)
+            numbers = span.numbers_of(likely.model_state)
+            ends += [] if numbers is None else [span.finished_by(whole, numbers)]
+            n_sweeps += likely.n_evaluations
         return min(ends, key=lambda end: (end.excess, end.worth)), n_sweeps
 
     def solved_near(self, problem: Problem, params: np.ndarray, random_state: np.random.Generator) -> np.ndarray | None:
@@ -248,6 +256,11 @@ class SpanSearch(Solver):
         best = span.finished(steps)
         steps, n_more = span.refined(steps, PRICES[-1], share=0.1, n_sweeps=10 + 5 * span.n_directions)
         return min(best, span.finished(steps), key=lambda end: (end.excess, end.worth)), n_sweeps + n_more
+
+
+def _missed(ends: Sequence[End], goal: float) -> bool:
+    """Whether no end within the bounds has counts nearly as good as smooth decisions had promised."""
+    return min((end.worth for end in ends if end.excess <= 0), default=np.inf) > goal + _MISSED
 
 
 class _Free(NamedTuple):

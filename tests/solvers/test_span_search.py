@@ -364,3 +364,20 @@ def test_there_is_no_search_near_to_clipped_rates(rows):
     constraint = StatisticalParity(0.1, interval=(0.1, 0.6)).bind(data)
     problem = Problem(ZeroOne().bind(data), (constraint,), data, model=LinearModel(3))
     assert SpanSearch().solved_near(problem, np.array([1.0, 0.0, 0.0, 0.0]), np.random.default_rng(0)) is None
+
+
+def test_rows_with_equal_scores_are_decided_as_well_as_under_the_log_loss():
+    """Smooth decisions divide rows with equal scores, which no threshold does."""
+    rng = np.random.default_rng(14)
+    cells = rng.normal(size=(40, 3))
+    cells[:, 2] = cells[:, 0] * cells[:, 1]
+    own = cells[rng.choice(40, 2000, p=rng.dirichlet(np.ones(40)))]
+    groups = (rng.random(2000) < expit(2 * own[:, 1])).astype(int)
+    y = (rng.random(2000) < expit(own[:, 0] + own[:, 1])).astype(int)
+    options = {"kappa": 0.02, "constraint": "equalized_odds", "random_state": 0}
+    decides = RateParityClassifier(objective="zero_one", solver="span_search", **options)
+    likely = RateParityClassifier(solver="augmented_lagrangian", **options)
+    for model in (decides, likely):
+        model.fit(own, y, sensitive_features=groups)
+        assert model.constraint_values_["equalized_odds"] <= 0.02 + model.granularity_["equalized_odds"]
+    assert decides.score(own, y) >= likely.score(own, y) > y.mean() + 0.1
