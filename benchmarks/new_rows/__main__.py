@@ -3,9 +3,9 @@
 Does what is missing in ``benchmarks/results/new_rows_raw.csv``, and begins with the copy in the documentation where
 there is none: stop it whenever you like. ``--data``, ``--notions``, ``--methods``, ``--kappas`` and ``--seeds``
 choose a part. ``--promise`` runs the second part instead, draws from known populations, ``--estimators`` the third,
-the bounds of the other estimators, and ``--fresh`` the fourth, tables that nobody has worked with. ``--plots`` draws
-what there is, and ``--docs`` also puts the figure and the tables where the documentation takes them from. ``--quick``
-takes small generated data sets, to see that everything works; its numbers mean nothing.
+the bounds of the other estimators, and ``--other-tables`` the fourth, tables that nobody has worked with. ``--plots``
+draws what there is, and ``--docs`` also puts the figure and the tables where the documentation takes them from.
+``--quick`` takes small generated data sets, to see that everything works; its numbers mean nothing.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from benchmarks.any_model.data import QUICK
 from benchmarks.any_model.notions import NOTIONS
 from benchmarks.new_rows import estimators, populations
 from benchmarks.new_rows.figures import draw_all
-from benchmarks.new_rows.fresh import FRESH
 from benchmarks.new_rows.methods import DATA, METHODS, SAMPLES
+from benchmarks.new_rows.other_tables import OTHER_TABLES
 from benchmarks.new_rows.tables import cells, kept, write_tables
 from benchmarks.new_rows.tasks import COLUMNS, KAPPAS, all_tasks, run_task
 
 #: Splits of a whole run.
 N_SPLITS = 10
-#: Methods whose gaps are measured on fresh tables.
-FRESH_METHODS = ("default", "two_regressions", "reduction", "network")
+#: Methods whose gaps are measured on other tables.
+METHODS_OF_OTHERS = ("default", "two_regressions", "reduction", "network")
 QUICK_NOTIONS, QUICK_METHODS = ("demographic_parity",), ("before", "default", "promise", "two_regressions")
 
 
@@ -52,7 +52,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--draws", type=int, default=populations.N_DRAWS, help="of every population and size")
     parser.add_argument("--promise", action="store_true", help="draws from known populations")
     parser.add_argument("--estimators", action="store_true", help="bounds of the other estimators")
-    parser.add_argument("--fresh", action="store_true", help="tables that nobody has worked with")
+    parser.add_argument("--other-tables", action="store_true", help="tables that nobody has worked with")
     arguments = parsed(parser)
     arguments.kappas = [float(kappa) for kappa in arguments.kappas.split(",")]
     arguments.sizes, arguments.of_estimators = populations.SIZES, estimators.DATA
@@ -84,14 +84,14 @@ def main() -> None:
         measured = read(path, estimators.COLUMNS)
         if len(measured):
             save(significant(estimators.summary(measured)), f"{stem}_estimators")
-    elif arguments.fresh:
-        path = begun(f"{stem}_fresh_raw.csv")
+    elif arguments.other_tables:
+        path = begun(f"{stem}_other_raw.csv")
         if not arguments.plots:
-            chosen = (list(FRESH), arguments.notions, FRESH_METHODS, arguments.seeds, arguments.kappas)
+            chosen = (list(OTHER_TABLES), arguments.notions, METHODS_OF_OTHERS, arguments.seeds, arguments.kappas)
             run_all(all_tasks(*chosen), run_task, path, COLUMNS, arguments.jobs)
         measured = read(path, COLUMNS)
         if len(measured):
-            save_tables({"fresh": kept(cells(measured)), "fresh_cells": cells(measured)}, stem, show="fresh")
+            save_tables({"other": kept(cells(measured)), "other_cells": cells(measured)}, stem, show="other")
     else:
         path = begun(f"{stem}_raw.csv")
         if not arguments.plots:

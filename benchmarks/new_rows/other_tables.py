@@ -14,7 +14,7 @@ import pandas as pd
 
 from benchmarks.any_model.data import TRAINING_SHARE, Part, Split, parted
 
-__all__ = ["FRESH", "fresh_split"]
+__all__ = ["OTHER_TABLES", "other_split"]
 
 
 def _read(package: str, name: str) -> pd.DataFrame:
@@ -101,7 +101,7 @@ def _parties() -> Part:
 
 
 #: Data sets by name.
-FRESH: dict[str, Callable[[], Part]] = {
+OTHER_TABLES: dict[str, Callable[[], Part]] = {
     "default": _default,
     "resumes": _resumes,
     "hospital": _hospital,
@@ -113,9 +113,9 @@ FRESH: dict[str, Callable[[], Part]] = {
     "abortion": _abortion,
     "parties": _parties,
 }
-_load = cache(lambda name: FRESH[name]())
+_load = cache(lambda name: OTHER_TABLES[name]())
 
 
-def fresh_split(name: str, seed: int) -> Split:
+def other_split(name: str, seed: int) -> Split:
     """Split a table at random, stratified by group and label."""
     return parted(_load(name), TRAINING_SHARE, seed)
