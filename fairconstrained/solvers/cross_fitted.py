@@ -50,6 +50,8 @@ _LOSS = 1e-3
 _SHORT, _MOST_BOUNDS = 12, 60
 #: Fraction of the objective within smooth bounds by which that of counted ones may be larger.
 _SHORTFALL = 0.01
+#: Multiples of the unconstrained model that are looked at.
+_MULTIPLES = 0.25 ** np.arange(3)
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ class CrossFitted(Solver):
     The methods for b are, in turn, `SequentialQuadratic` from the unconstrained model (not for ratios of rates);
     `SequentialQuadratic` from an optimum for smooth decisions, which become sharper step by step, unless the first
     method took few steps; and `AugmentedLagrangian`. The first that settles is the last, unless its objective is nearer
-    to that of the best constant score than to that of the unconstrained model. Where errors are counted, the method is
-    `SpanSearch`.
+    to that of the best constant score than to that of a multiple of the unconstrained model. Where errors are counted,
+    the method is `SpanSearch`.
 
     Where losses or AUCs are compared and the smallest cell has fewer than eight rows for each feature, the
     unconstrained models fit its noise, and so would b in many directions. There the models have the ridge with which
@@ -415,12 +417,18 @@ def completed(problem: Problem, found: SolverResult) -> SolverResult:
 
 
 def _halfway_to_constants(problem: Problem, free: np.ndarray) -> float:
-    """Objective halfway from the unconstrained model to the best constant score; infinite where that is not known."""
+    """Objective halfway from the unconstrained model to the best constant score; infinite where that is not known.
+
+    Where features are many, the model is overfitted, and a multiple of its scores is better on rows it has not seen.
+    """
     constant = constant_scores(problem, free)
     if constant is None:
         return np.inf
-    ends = [free, best_rescaled(problem, [constant])]
-    return float(np.mean([problem.objective_at(state, problem.scores(state)) for state in ends]))
+    *multiples, constant = (
+        problem.objective_at(state, problem.scores(state))
+        for state in (*np.outer(_MULTIPLES, free), best_rescaled(problem, [constant]))
+    )
+    return float(min(multiples) + constant) / 2
 
 
 def _may_vanish(constraint: BoundConstraint) -> bool:

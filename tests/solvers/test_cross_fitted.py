@@ -258,6 +258,13 @@ def test_an_optimum_that_loses_most_is_not_the_last_one_looked_for():
     assert model.objective_ < 0.52  # it was .626, and constant scores have .627
 
 
+def test_an_optimum_that_loses_most_is_told_from_a_model_of_many_features_too():
+    """With a quarter as many features as rows, the unconstrained model is worse on rows not seen than a constant."""
+    model = fitted(make_biased_classification(1000, 250, random_state=4), kappa=0.05)
+    assert model.solver_ == "cross_fitted"
+    assert model.objective_ < 0.6  # it was .657, and constant scores have .69
+
+
 def test_groups_with_coefficients_of_their_own(rows):
     model = fitted(rows, "cross_fitted", 0.03, group_interactions=True)
     assert model.coef_.shape == (2, 40)
