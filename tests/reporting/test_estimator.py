@@ -152,11 +152,18 @@ def test_predictions_of_a_regressor_are_no_log_odds(data):
     assert not {"loss_parity_gap", "wasserstein_gap"} & set(report.gaps.index)
     assert report.settings["Scores"] == "predictions"
     assert "log loss" not in report.to_html().lower()
-    np.testing.assert_allclose(report.to_metric_frame().by_group["auc"], report.table["auc"][:-1])
     with pytest.raises(ValueError, match="'loss_parity_gap' needs log-odds, and the report has none"):
         report_on(model, rows, metrics=["loss_parity_gap"])
     inside = (report.y_score > 0) & (report.y_score < 1)
     assert "log_loss" in report_on(model, tuple(column[inside] for column in rows)).table
+
+
+def test_a_metric_frame_of_a_regressor_has_its_aucs(data):
+    pytest.importorskip("fairlearn")
+    X, y, groups = data
+    rows = X, (y == "good").astype(int), groups
+    report = report_on(LinearRegression().fit(X, rows[1]), rows)
+    np.testing.assert_allclose(report.to_metric_frame().by_group["auc"], report.table["auc"][:-1])
 
 
 def test_several_classes(data):
