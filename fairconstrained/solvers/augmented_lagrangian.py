@@ -42,9 +42,9 @@ class AugmentedLagrangian(IterativeSolver):
     present scores, and adds the levels that the metric violates most. From then on it also changes the surrogate's
     allowed gap by half of the difference between the exact metric and ``kappa``, in either direction, because a
     surrogate may be above or below the metric. When the allowed gap would become zero, the width is halved again. A run
-    that comes no nearer to feasibility restarts once from its nearest iterate, with wider surrogates, which keep their
-    own values until an iterate is feasible. Once one is, L-BFGS ends where two of its iterations gain less than a
-    fiftieth of ``tol``, as the next surrogates are others anyway.
+    that comes no nearer to feasibility restarts from its nearest iterate, with wider surrogates, and once more with
+    still wider ones, which keep their own values until an iterate is feasible. Once one is, L-BFGS ends where two of
+    its iterations gain less than a fiftieth of ``tol``, as the next surrogates are others anyway.
 
     Where scores are linear, with at most 600 coefficients, and bounds vary smoothly (all but counted rows at a fixed
     threshold, or at levels among fewer than 2,000 rows), L-BFGS works in coordinates in which the objective and the

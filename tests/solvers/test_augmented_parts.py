@@ -125,10 +125,14 @@ def test_a_surrogate_without_tolerance_becomes_finer_as_far_as_there_are_rows():
     assert tighten(parts, 0.3).blur == 0.006
 
 
-def test_a_run_that_begins_anew_has_wide_surrogates_until_an_iterate_is_feasible():
+def test_a_run_that_begins_anew_twice_has_wide_surrogates_until_an_iterate_is_feasible():
     parts = surrogates(kappa=0.1)
     parts.start_narrow()
-    parts.restart()
+    parts.restart(1)
+    assert (parts.blur, parts.margins.tolist()) == (0.1, [0.0])
+    assert tighten(parts, 0.3).blur == 0.05
+    assert not parts.is_narrowing
+    parts.restart(2)
     assert (parts.blur, parts.is_narrowing) == (0.2, False)
     assert tighten(parts, 0.1).margins.tolist() == pytest.approx([0.05])
     assert parts.blur == 0.2
@@ -175,7 +179,7 @@ def test_infeasible_runs_stop_where_they_come_no_nearer(is_hopeful, is_pressed, 
         count += 1
     assert count == n_iter
     progress.restart()
-    assert progress.restarted
+    assert progress.n_restarts == 1
     assert not progress.is_over
     progress.see(5.0)
     progress.count_infeasible(lambda: False, is_pressed)

@@ -125,7 +125,7 @@ def test_directions_are_those_of_many_rows_where_classes_are_nearly_separated(se
     model, new = fitted(near(500, seed)), near(20_000, 99)
     assert model.solver_ == "cross_fitted"
     assert model.constraint_values_["demographic_parity"] <= 0.05 + model.granularity_["demographic_parity"]
-    assert model.score(new[0], new[1]) > 0.82
+    assert model.score(new[0], new[1]) > 0.8
     assert gap(model, new) < 0.1
 
 

@@ -18,7 +18,7 @@ from fairconstrained.solvers._augmented.iterates import Iterates
 from fairconstrained.solvers._augmented.multipliers import Lagrangian
 from fairconstrained.solvers._augmented.run import Run
 from fairconstrained.solvers._augmented.stopping import Progress
-from fairconstrained.solvers._augmented.tightening import Surrogates
+from fairconstrained.solvers._augmented.tightening import N_RESTARTS, Surrogates
 from fairconstrained.solvers._augmented.warm_start import follow, resume, start_after
 from fairconstrained.solvers._base import SolverResult
 from fairconstrained.solvers._polish import polished
@@ -262,7 +262,7 @@ class OuterIterations(Method):
             # Along a path, an iterate that promises more was tried.
             progress.count_feasible(previous, best.objective, objective, waits=not run.is_on_path)
         run.is_converged = progress.is_over and best is not None
-        run.is_given_up = progress.is_over and best is None and progress.restarted
+        run.is_given_up = progress.is_over and best is None and progress.n_restarts == N_RESTARTS
 
     @cached_property
     def _least_rescaled_objective(self) -> float:
@@ -285,14 +285,15 @@ class OuterIterations(Method):
         """Set the next surrogates, or begin anew where a run comes no nearer to feasibility."""
         run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
         assert iterates.last is not None  # it was assessed in this iteration
-        if iterates.best is None and run.progress.is_over and not run.progress.restarted:
+        if iterates.best is None and run.progress.is_over and run.progress.n_restarts < N_RESTARTS:
             if self._curvatures is not None and iterates.last.objective < self._least_rescaled_objective:
                 self._begin_without_curvature()
                 return
             # again where feasibility was nearest, with surrogates that look further than a few rows
             iterates.return_to_nearest()
-            for part in (run.progress, lagrangian, run.surrogates):
+            for part in (run.progress, lagrangian):
                 part.restart()
+            run.surrogates.restart(run.progress.n_restarts)
             return
         violations = iterates.last.violations
         # If nothing as good holds yet, a margin may cost no more than what counts as settled.

@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["Progress"]
 
-#: Iterations without coming nearer to feasibility after which a run begins anew, and is given up the second time.
+#: Iterations without coming nearer to feasibility after which a run begins anew, or is given up.
 _STALLS_BEFORE_RESTART = 5
 #: Iterations that promise a better optimum without reaching it, after which a run ends.
 _PROMISES = 12
@@ -33,13 +33,13 @@ class Progress:
     ----------
     is_over : bool
         Whether as many iterations have stalled as there is patience for.
-    restarted : bool
-        Whether the run has begun anew.
+    n_restarts : int
+        How often the run has begun anew.
     """
 
     patience: int
     tol: float
-    restarted: bool = False
+    n_restarts: int = 0
     _stalled: float = 0.0
     #: The least excess over the bounds, and what it was when it last became smaller by as much as counts.
     _least: float = np.inf
@@ -59,7 +59,7 @@ class Progress:
 
     def restart(self) -> None:
         """Begin to count anew."""
-        self.restarted, self._stalled = True, 0.0
+        self.n_restarts, self._stalled = self.n_restarts + 1, 0.0
         self._least = self._counted = np.inf
 
     def reset(self) -> None:

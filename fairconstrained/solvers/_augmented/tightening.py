@@ -6,13 +6,15 @@ import numpy as np
 
 from fairconstrained.constraints import BoundConstraint
 
-__all__ = ["Surrogates"]
+__all__ = ["N_RESTARTS", "Surrogates"]
 
 #: Last blur of the surrogate in standard deviations of the scores, narrow enough that the margins have little left to
 #: correct.
 _FINAL_BLUR = 0.02
-#: Blur of a run that begins anew, in multiples of the first one.
-_WIDER = 2.0
+#: Blurs with which a run begins and ends that begins anew, and does so again; in multiples of the first one.
+_WIDER = ((1.0, 0.5), (2.0, 2.0))
+#: How often a run may begin anew.
+N_RESTARTS = len(_WIDER)
 
 
 class Surrogates:
@@ -60,15 +62,21 @@ class Surrogates:
         """Begin with the first blur, and reach the final one sooner."""
         self.blur, self._narrowing = self._first, (self._first / _FINAL_BLUR) ** 0.5
 
-    def restart(self) -> None:
-        """Begin anew, with surrogates that look further than a few rows and keep their values until a bound is met.
+    def restart(self, n_restarts: int) -> None:
+        """Begin anew, with surrogates that look further than a few rows; the last time they also keep their own values.
 
         Where scores have few values, most moves leave the metric as it is: surrogates that are set to it again and
-        again do not tell how far the scores have moved, and narrow ones have no slope between two of the values.
+        again do not tell how far the scores have moved, and narrow ones have no slope between two of the values. So
+        they keep theirs until an iterate is feasible.
+
+        Parameters
+        ----------
+        n_restarts : int
+            How often the run has begun anew, this time included.
         """
         self.margins = np.zeros_like(self.margins)
-        self.blur = self._final = _WIDER * self._first
-        self._follows_metric = False
+        self.blur, self._final = (factor * self._first for factor in _WIDER[n_restarts - 1])
+        self._follows_metric = n_restarts < N_RESTARTS
 
     def refined(self, constraints: tuple[BoundConstraint, ...], scores: np.ndarray) -> tuple[BoundConstraint, ...]:
         """The constraints with surrogates that are nearer to the metrics around these scores."""
