@@ -1,4 +1,4 @@
-"""``python -m benchmarks.notions``: every notion of rates against Fairlearn and OxonFair, by data set.
+"""``python -m benchmarks.notions``: every notion of rates against Fairlearn, OxonFair and AIF360.
 
 Does what is missing in ``benchmarks/results/notions_raw.csv``, and begins with the copy in the documentation where
 there is none: stop it whenever you like. ``--data``, ``--notions``, ``--methods`` and ``--seeds`` choose a part; a name

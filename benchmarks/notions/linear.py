@@ -70,12 +70,11 @@ def _linear(**params: Any) -> Callable[[Setting], Fitted]:
 
 
 _REDUCTION = "exponentiated_gradient"
+_WITH_GROUPS = ("threshold_optimizer", "oxonfair", "reject_option", "equal_odds", "gerry_fair")
 METHODS: dict[str, Method] = {
     "linear": Method(_linear(), (_REDUCTION,)),
-    "linear_errors": Method(_linear(objective="zero_one"), (_REDUCTION, "grid_search")),
-    "linear_groups": Method(
-        _linear(objective="zero_one", group_interactions=True), ("threshold_optimizer", "oxonfair")
-    ),
+    "linear_errors": Method(_linear(objective="zero_one"), (_REDUCTION, "grid_search", "reweighing")),
+    "linear_groups": Method(_linear(objective="zero_one", group_interactions=True), _WITH_GROUPS),
     # as by default, with the estimate for new rows: for its seconds
     "linear_estimate": Method(
         _linear(new_row_folds="auto"),

@@ -13,14 +13,14 @@ from benchmarks._common import set_threads
 from benchmarks._runner import Row, TaskOfFields
 from benchmarks.any_model.methods import UNCONSTRAINED
 from benchmarks.any_model.tasks import measures
-from benchmarks.notions import fairlearn_methods, heads, linear, oxonfair_methods
+from benchmarks.notions import aif360_methods, fairlearn_methods, heads, linear, oxonfair_methods
 from benchmarks.notions.linear import Fitted, Method
 from benchmarks.notions.peer import Peer
 from benchmarks.notions.setting import Setting
 
 #: Methods of the package, and of others. A module with further ones registers them here.
 METHODS: dict[str, Method] = linear.METHODS | heads.METHODS
-PEERS: dict[str, Peer] = fairlearn_methods.PEERS | oxonfair_methods.PEERS
+PEERS: dict[str, Peer] = fairlearn_methods.PEERS | oxonfair_methods.PEERS | aif360_methods.PEERS
 
 _SHARED = ("data", "seed", "notion")
 COLUMNS = (
