@@ -128,15 +128,15 @@ def _columns(frame: pd.DataFrame, wanted: list[str], path: Path) -> pd.DataFrame
         if empty.size:
             raise ValueError(
                 f"column {name!r} has no value, or a word for none such as NA, in {empty.size} of {len(found)} rows, "
-                f"{_lines(empty)}. Leave these rows out of the file; in a column of groups, a word such as “unknown” "
+                f"{_rows(empty)}. Leave these rows out of the file; in a column of groups, a word such as “unknown” "
                 "makes them a group."
             )
     return found
 
 
-def _lines(places: np.ndarray) -> str:
-    """Rows by the line that they have in a CSV file, where the first one has the names."""
-    return f"line{'s' * (places.size > 1)} {shortened(places + 2, most=5).strip('[]')} (the names are line 1)"
+def _rows(places: np.ndarray) -> str:
+    """Rows by their number in the table, which has no lines where the file is no text."""
+    return f"row{'s' * (places.size > 1)} {shortened(places + 1, most=5).strip('[]')} (counted without the names)"
 
 
 def _numbers(frame: pd.DataFrame, name: str | None) -> pd.Series | None:
@@ -149,7 +149,7 @@ def _numbers(frame: pd.DataFrame, name: str | None) -> pd.Series | None:
     if wrong.size:
         raise ValueError(
             f"column {name!r} should hold numbers, and {wrong.size} of {len(column)} values are not, such as "
-            f"{column.iloc[wrong[0]]!r} in {_lines(wrong[:1])}."
+            f"{column.iloc[wrong[0]]!r} in {_rows(wrong[:1])}."
         )
     return numbers
 

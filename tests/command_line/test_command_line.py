@@ -162,7 +162,7 @@ def test_names_lists_every_gap(capsys):
         (["--label", "hird"], r"no column 'hird'; did you mean 'hired'\? Its columns are \['hired', 'score'"),
         (["--label", "grade"], r"has 3 labels: \['a', 'b', 'c'\]. Say with --pos-label"),
         (["--pos-label", "maybe"], r"--pos-label maybe is not among the labels of column 'hired': \['no', 'yes'\]"),
-        (["--score", "sex"], "should hold numbers, and 400 of 400 values are not, such as '[fm]' in line 2"),
+        (["--score", "sex"], r"should hold numbers, and 400 of 400 values are not, such as '[fm]' in row 1 \(counted"),
         (["--decision", "job"], r"column 'job' should hold labels of column 'hired', \['.*\], and holds \['clerk'"),
         (["--groups", "sex,agee"], "no column 'agee'; did you mean 'age'"),
         (["--metrics", "demografic_parity"], "no gap 'demografic_parity'; did you mean 'demographic_parity'"),
@@ -200,10 +200,10 @@ def _fail(arguments, capsys):
     [
         ("", "is empty"),
         ("hired,score,sex\n", "has columns, but no rows"),
-        ("hired,score,sex\nyes,0.2,f\nno,0.7,\n", r"'sex' has no value, .* NA, in 1 of 2 rows, line 3 \(the names"),
+        ("hired,score,sex\nyes,0.2,f\nno,0.7,\n", r"'sex' has no value, .* NA, in 1 of 2 rows, row 2 \(counted"),
         (
             "hired,score,sex\n,0.2,f\nno,,m\nyes,.3,f\n,.4,m\n",
-            r"column 'hired' has no value, or a word for none such as NA, in 2 of 4 rows, lines 2, 5",
+            r"column 'hired' has no value, or a word for none such as NA, in 2 of 4 rows, rows 1, 4",
         ),
         ("hired,score,sex\nyes,0,f\nno,1,m\n", "nothing but 0 and 1, so these are decisions: name it with --decision"),
         ("hired,score,sex\nyes,0.2,f\nyes,0.4,m\n", r"one label only: \['yes'\]. Both labels are needed"),
