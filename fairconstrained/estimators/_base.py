@@ -449,9 +449,13 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
         """Advice for a bound that was not kept."""
-        has_layers = "hidden_layer_sizes" in self.get_params(deep=False) and not self._on_scores
-        freedom = self._group_argument(data) or ("hidden_layer_sizes" if has_layers else "a smaller alpha")
+        freedom = self._group_argument(data) or self._more_freedom
         return f"Loosen kappa, give the model more freedom ({freedom}), or {self._longer(stopped_by)}."
+
+    @property
+    def _more_freedom(self) -> str:
+        """What lets the model fit more closely."""
+        return "a smaller alpha"
 
     @property
     def _less_freedom(self) -> str:

@@ -130,7 +130,7 @@ class BaseGroupLoss(
     def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
         return (
             "Raise kappa, set kappa='minimax' for the least bound that can be kept, or give the model more freedom "
-            "(a smaller alpha, hidden_layer_sizes)."
+            f"({self._more_freedom})."
         )
 
     def _objective(self) -> Loss:

@@ -107,6 +107,13 @@ class ModuleScores(LinearScores):
             raise ValueError(f"X has rows of shape {X.shape[1:]}, but those of fit have shape {known}.")
         return X
 
+    @property
+    @override
+    def _more_freedom(self) -> str:
+        if self._on_scores:
+            return super()._more_freedom
+        return "hidden_layer_sizes" if self.module is None else "a larger module"
+
     def _model(self, data: FairData) -> ParametricModel:
         size = data.row_shape, self._n_heads(data), self.alpha
         if self.module is not None:

@@ -7,10 +7,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from torch import nn
 
 from fairconstrained import (
     FairBoostingClassifier,
     FairHeadClassifier,
+    GroupLossClassifier,
     LossParityClassifier,
     PartialParityClassifier,
     RateParityClassifier,
@@ -125,6 +127,17 @@ def test_what_a_bound_that_was_missed_advises_can_be_set(estimator, groups, free
     estimator = clone(estimator).set_params(max_iter=1, solver="augmented_lagrangian", new_row_folds=None)
     with pytest.warns(ConvergenceWarning, match=rf"more freedom \({freedom}\), or raise max_iter"):
         estimator.fit(X, Y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    ("network", "freedom"),
+    [({"hidden_layer_sizes": (2,)}, "hidden_layer_sizes"), ({"module": nn.Linear}, "a larger module")],
+    ids=["layers", "a module"],
+)
+def test_a_network_that_missed_its_bound_is_to_be_larger(network, freedom):
+    bounded = GroupLossClassifier(0.01, **network, max_iter=2, new_row_folds=None)
+    with pytest.warns(ConvergenceWarning, match=rf"more freedom \({freedom}\)"):
+        bounded.fit(X, Y, sensitive_features=GROUPS)
 
 
 @pytest.mark.filterwarnings("ignore:solver 'newton_boosting'. no iterate kept the bound")
