@@ -454,7 +454,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     @property
     def _more_freedom(self) -> str:
-        """What lets the model fit more closely."""
+        """Advice for a model that has to fit its rows more closely."""
         return "a smaller alpha"
 
     @property
