@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
 import torch
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 
 from fairconstrained.models import LinearModel
 from fairconstrained.points import largest_violation
 from fairconstrained.problem import Problem
+from fairconstrained.solvers._minimised_within import minimised_within
 from fairconstrained.solvers._newton_coordinates import parameter_hessian
 
 __all__ = ["NARROW", "WIDE", "Sharpened", "sharpened"]
@@ -21,8 +22,8 @@ __all__ = ["NARROW", "WIDE", "Sharpened", "sharpened"]
 #: Widths of smooth decisions in standard deviations of the scores, in turn: those that lead from the unconstrained
 #: model, and those that lead from a solution nearby. The last program has the values that are counted where it begins.
 WIDE, NARROW = (1.0, 0.4, 0.15, 0.1), (0.15, 0.1)
-#: Iterations of a program, and the change of the objective at which it ends.
-_ITERATIONS, _TOLERANCE = 40, 1e-4
+#: Change of the objective at which a program ends.
+_TOLERANCE = 1e-4
 #: Violation of the smooth bounds up to which a program has come to its end.
 _KEPT = 1e-3
 #: Objective, as a share of that of scores of zero, from which on scores are of no use.
@@ -78,17 +79,16 @@ def sharpened(problem: Problem, params: np.ndarray, widths: Sequence[float] = WI
     moved, n_evaluations, objective = span.root.T @ params, 0, np.inf
     margins = np.zeros(len(problem.constraints))
     for width in widths:
-        program = _Program(span.smooth(moved, width, margins, is_exact=width == widths[-1]), span)
-        moved, objective = program.solved(moved)
-        n_evaluations += program.n_evaluations
+        smooth = span.smooth(moved, width, margins, is_exact=width == widths[-1])
+        moved, objective, n_more = span.minimised(smooth, moved)
+        n_evaluations += n_more
     for _ in range(_TIGHTENED):
         measured = problem.measured(span.features @ moved)
         if measured.excess <= 0:
             break
         margins += np.maximum(measured.violations, 0.0)
-        program = _Program(span.smooth(moved, widths[-1], margins, is_exact=True), span)
-        there, reached = program.solved(moved)
-        n_evaluations += program.n_evaluations
+        there, reached, n_more = span.minimised(span.smooth(moved, widths[-1], margins, is_exact=True), moved)
+        n_evaluations += n_more
         if not np.isfinite(reached):
             break
         moved, objective = there, reached
@@ -135,58 +135,27 @@ class _Span:
         smooth = [c.refined(scores, blur=width, margin=margin) for c, margin in pairs]
         return replace(self.problem, constraints=tuple(smooth if is_exact else (c.uncorrected() for c in smooth)))
 
+    def minimised(self, smooth: Problem, moved: np.ndarray) -> tuple[np.ndarray, float, int]:
+        """The coordinates to which a program leads from others, the objective there, and the evaluations.
 
-@dataclass(eq=False)
-class _Program:
-    """Program with smooth bounds.
-
-    Attributes
-    ----------
-    problem : Problem
-    span : _Span
-    n_evaluations : int
-    """
-
-    problem: Problem
-    span: _Span
-    n_evaluations: int = 0
-    _last: tuple[bytes, tuple[np.ndarray, np.ndarray]] | None = None
-
-    def solved(self, moved: np.ndarray) -> tuple[np.ndarray, float]:
-        """The coordinates to which the program leads from others, and the objective there; see `Sharpened.objective`.
-
-        It stays where it begins if it leads to useless scores.
+        It stays where it begins if it leads to useless scores; the objective is that of `Sharpened`.
         """
-        bounds = {"type": "ineq", "fun": lambda u: -self._at(u)[0][1:], "jac": lambda u: -self._at(u)[1][1:]}
-        found = minimize(
-            lambda u: self._at(u)[0][0],
-            moved,
-            jac=lambda u: self._at(u)[1][0],
-            method="SLSQP",
-            constraints=[bounds],
-            options={"maxiter": _ITERATIONS, "ftol": _TOLERANCE},
+        (objective, *components), end, n_evaluations = minimised_within(
+            partial(self._evaluated, smooth), moved, _TOLERANCE, otherwise=np.zeros_like(moved)
         )
-        end = found.x if np.isfinite(found.x).all() else np.zeros_like(moved)
-        objective, *components = self._at(end)[0]
-        if not objective < self.span.useless:
-            return moved, np.inf
-        return end, float(objective) if largest_violation(np.array(components)) <= _KEPT else np.inf
+        if not objective < self.useless:
+            return moved, np.inf, n_evaluations
+        is_kept = largest_violation(np.array(components)) <= _KEPT
+        return end, float(objective) if is_kept else np.inf, n_evaluations
 
-    def _at(self, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The objective and the components of the bounds, and the gradients of both in rows."""
-        key = moved.tobytes()
-        if self._last is None or self._last[0] != key:
-            self.n_evaluations += 1
-            self._last = key, self._evaluated(moved)
-        return self._last[1]
-
-    def _evaluated(self, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        features, root = self.span.features, self.span.root
-        terms = self.problem.at_scores(torch.from_numpy(features @ moved), np.empty(0))
+    def _evaluated(self, smooth: Problem, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The objective and the components of smooth bounds, and the gradients of both in rows."""
+        features, root = self.features, self.root
+        terms = smooth.at_scores(torch.from_numpy(features @ moved), np.empty(0))
         n_components = terms.constraints.size
         slopes = [terms.slopes(1.0, np.zeros(n_components))[0].numpy()]
         slopes += [slope.numpy() for slope, _ in terms.component_slopes(np.arange(n_components))]
         gradients = np.stack(slopes) @ features
-        penalty, gradient = cast(LinearModel, self.problem.model).penalty(self.span.params(moved))
+        penalty, gradient = cast(LinearModel, smooth.model).penalty(self.params(moved))
         gradients[0] += solve_triangular(root, gradient, lower=True)
         return np.append(terms.loss + penalty, terms.constraints), gradients

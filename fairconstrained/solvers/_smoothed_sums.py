@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from fairconstrained.objectives import DecisionLoss
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import smooth_slopes
+from fairconstrained.solvers._minimised_within import minimised_within
 from fairconstrained.solvers._span_values import components_at, decisions_of
 
 __all__ = ["CellSums", "SmoothedSums"]
@@ -29,8 +29,8 @@ _APART, _ROUNDING = 1e-10, 1e-12
 _MOST_BOUNDS, _PRICE = 60, 5.0
 #: Random steps after which they begin anew with long ones, how often, and the loss from which on none is needed.
 _TRIALS, _MORE, _LOSS = 30, 4, 0.001
-#: Iterations of a minimisation, and the change of the error at which it ends.
-_ITERATIONS, _TOLERANCE = 40, 1e-6
+#: Change of the error at which a minimisation ends.
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,29 +282,9 @@ class SmoothedSums:
             The loss with the price of the largest component above zero.
         n_evaluations : int
         """
-        seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-        n_evaluations = 0
-
-        def at(point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            nonlocal n_evaluations
-            key = point.tobytes()
-            if key not in seen:
-                seen.clear()
-                seen[key] = self.at(point, width)
-                n_evaluations += 1
-            return seen[key]
-
-        bounds = {"type": "ineq", "fun": lambda b: -at(b)[0][1:], "jac": lambda b: -at(b)[1][1:]}
-        found = minimize(
-            lambda b: at(b)[0][0],
-            numbers,
-            jac=lambda b: at(b)[1][0],
-            method="SLSQP",
-            constraints=[bounds],
-            options={"maxiter": _ITERATIONS, "ftol": _TOLERANCE},
+        (loss, *components), end, n_evaluations = minimised_within(
+            partial(self.at, width=width), numbers, _TOLERANCE, otherwise=numbers
         )
-        end = found.x if np.isfinite(found.x).all() else numbers
-        loss, *components = at(end)[0]
         return end, float(loss + _PRICE * max([0.0, *components])), n_evaluations
 
     def polished(
