@@ -40,12 +40,12 @@ from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Callback, Solver, SolverResult, StoppedBy
-from fairconstrained.solvers.smooth import minimise
+from fairconstrained.solvers.smooth import Stop, minimise
 
 __all__ = ["NeymanPearsonClassifier"]
 
-#: Iterations for the model that the augmented Lagrangian begins with, and the slope at which they end.
-_START = 200, 1e-3
+#: When the minimisation ends with whose model the augmented Lagrangian begins.
+_START = Stop(max_iter=200, gtol=1e-3)
 
 
 @with_parameters
@@ -382,5 +382,5 @@ def _minimised(problem: Problem, objective: Objective, params: np.ndarray) -> np
     """Where another objective is about least, by way of the easier ones that it names."""
     for easier in objective.path():
         view = FullBatchView(replace(problem, objective=easier.bind(problem.data)))
-        params, _ = minimise(view, lambda p: (p.objective, objective_gradient(p)), params, *_START)
+        params, _ = minimise(view, lambda p: (p.objective, objective_gradient(p)), params, _START)
     return params

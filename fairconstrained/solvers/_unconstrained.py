@@ -11,13 +11,12 @@ from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._fitted_at_once import fitted_at_once
 from fairconstrained.solvers._linear_losses import LinearLosses, has_linear_losses
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
-from fairconstrained.solvers.smooth import minimise, minimise_values
+from fairconstrained.solvers.smooth import Stop, minimise, minimise_values
 
 __all__ = ["smooth_without_constraints", "unconstrained", "unconstrained_of_parts"]
 
-#: Gradient norm at which the unconstrained minimisation ends, the gain that fifty of its iterations have to bring, and
-#: their number; what is left of it is in the span, as the Newton step is one of the directions.
-_GTOL, _GAIN, _FREE_ITER = 1e-3, 1e-6, 2000
+#: When the minimisation ends; what is left of it is in the span, as the Newton step is one of the directions.
+_STOP = Stop(max_iter=2000, gtol=1e-3, gain=1e-6)
 
 
 def smooth_without_constraints(problem: Problem) -> Problem:
@@ -60,11 +59,11 @@ def unconstrained_of_parts(problem: Problem, parts: Iterable[np.ndarray | None])
 
 def _minimum(free: Problem) -> tuple[np.ndarray, int]:
     """Parameters of the least objective of a problem without constraints, and the number of evaluations."""
-    begin, options = np.zeros(free.n_params), (_FREE_ITER, _GTOL, _GAIN)
+    begin = np.zeros(free.n_params)
     if has_linear_losses(free):
         losses = LinearLosses(free)
-        (params, _), n_saved = minimise_values(free, losses.of_all, begin, *options)
+        (params, _), n_saved = minimise_values(free, losses.of_all, begin, _STOP)
         return params, losses.n_evaluations + n_saved
     view, nothing = FullBatchView(free), np.empty(0)
-    params, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, *options)
+    params, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, _STOP)
     return params, view.n_evaluations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -16,22 +17,43 @@ from fairconstrained.problem import FullBatchView, Point, Problem
 from fairconstrained.solvers._spectral import descend
 from fairconstrained.solvers.resuming import Evaluate, saved_minima
 
-__all__ = ["PER_ITERATION", "CoordinatesOfParams", "minimise", "minimise_values"]
+__all__ = ["CoordinatesOfParams", "Stop", "minimise", "minimise_values"]
 
 #: Status of scipy's L-BFGS-B when its iterations are used up. Otherwise it has reached the wanted slope, or rounding
 #: (or a kink of the objective) leaves its line search nothing to gain.
 _OUT_OF_ITERATIONS = 1
 #: Iterations of the projected descent for one of L-BFGS: it knows the curvature along its last step only.
 _PROJECTED = 3
-#: Fraction of the value that it has to gain in fifty iterations.
+#: Fraction of the value that the projected descent has to gain in fifty iterations.
 _GAIN = 1e-6
 #: A start that could grow by this fraction is inside its domain.
 _INSIDE = 1e-3
 
-#: Evaluations for each iteration of L-BFGS, at most on average.
-PER_ITERATION = 2.0
-
 Function = Callable[[Point], tuple[float, np.ndarray]]
+
+
+class Stop(NamedTuple):
+    """When a minimisation ends.
+
+    Attributes
+    ----------
+    max_iter : int
+        Iterations of L-BFGS.
+    gtol : float
+        Largest entry of the gradient at which it ends.
+    gain : float
+        Fraction of the value that has to be gained in ``patience`` iterations: near a kink, slopes stay large, and line
+        searches are long.
+    patience : int
+    per_iteration : float
+        Evaluations for each of the ``max_iter`` iterations, on average, after which it ends.
+    """
+
+    max_iter: int
+    gtol: float
+    gain: float = 0.0
+    patience: int = 50
+    per_iteration: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -61,18 +83,12 @@ def minimise(
     view: FullBatchView,
     function: Function,
     start: np.ndarray,
-    max_iter: int,
-    gtol: float,
-    gain: float = 0.0,
-    patience: int = 50,
-    per_iteration: float = PER_ITERATION,
+    stop: Stop,
     coordinates: Coordinates | None = None,
 ) -> tuple[np.ndarray, bool]:
     """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use.
 
-    ``gain`` is the fraction of the value that has to be gained in ``patience`` iterations: near a kink, slopes stay
-    large, and line searches are long. L-BFGS ends after ``per_iteration`` evaluations for each of ``max_iter``
-    iterations. ``coordinates`` are those of all variables in which it works; None: the well-scaled ones of the problem.
+    ``coordinates`` are those of all variables in which L-BFGS works; None: the well-scaled ones of the problem.
 
     In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
     the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
@@ -81,9 +97,7 @@ def minimise(
     def evaluate(z: np.ndarray) -> tuple[float, np.ndarray]:
         return function(view.at(z))
 
-    found, n_saved = minimise_values(
-        view.problem, evaluate, start, max_iter, gtol, gain, patience, per_iteration, coordinates
-    )
+    found, n_saved = minimise_values(view.problem, evaluate, start, stop, coordinates)
     view.n_evaluations += n_saved
     return found
 
@@ -92,11 +106,7 @@ def minimise_values(
     problem: Problem,
     evaluate: Evaluate,
     start: np.ndarray,
-    max_iter: int,
-    gtol: float,
-    gain: float = 0.0,
-    patience: int = 50,
-    per_iteration: float = PER_ITERATION,
+    stop: Stop,
     coordinates: Coordinates | None = None,
 ) -> tuple[tuple[np.ndarray, bool], int]:
     """Minimise a function of the variables of a problem, given by its values and gradients; see `minimise`.
@@ -108,13 +118,13 @@ def minimise_values(
 
     def minimised(evaluate: Evaluate) -> tuple[np.ndarray, bool]:
         if problem.domain is None:
-            return _minimise_freely(evaluate, start, max_iter, gtol, gain, patience, per_iteration, chosen)
+            return _minimise_freely(evaluate, start, stop, chosen)
         grown = (1 + _INSIDE) * start
         if np.array_equal(problem.project(grown), grown):
-            found, settled = _minimise_freely(evaluate, start, max_iter, gtol, gain, patience, per_iteration, chosen)
+            found, settled = _minimise_freely(evaluate, start, stop, chosen)
             if np.array_equal(problem.project(found), found):
                 return found, settled
-        return _minimise_within(problem, problem.domain, evaluate, start, max_iter, gtol)
+        return _minimise_within(problem, problem.domain, evaluate, start, stop)
 
     if saved is None:
         return minimised(evaluate), 0
@@ -123,7 +133,7 @@ def minimise_values(
 
 
 def _minimise_within(
-    problem: Problem, domain: Domain, evaluate: Evaluate, start: np.ndarray, max_iter: int, gtol: float
+    problem: Problem, domain: Domain, evaluate: Evaluate, start: np.ndarray, stop: Stop
 ) -> tuple[np.ndarray, bool]:
     """Projected gradients, in units of the parameters in which features are of size one."""
     n_params = problem.n_params
@@ -140,29 +150,18 @@ def _minimise_within(
         value, gradient = evaluate(u / factors)
         return value, gradient / factors
 
+    n_iter = _PROJECTED * stop.max_iter
     found, settled = descend(
-        value_and_gradient,
-        start * factors,
-        project,
-        lambda known: known,
-        _PROJECTED * max_iter,
-        gtol,
-        _GAIN,
+        value_and_gradient, start * factors, project, lambda known: known, n_iter, stop.gtol, _GAIN
     )
     return problem.project(found / factors), settled
 
 
 def _minimise_freely(
-    evaluate: Evaluate,
-    start: np.ndarray,
-    max_iter: int,
-    gtol: float,
-    gain: float,
-    patience: int,
-    per_iteration: float,
-    coordinates: Coordinates,
+    evaluate: Evaluate, start: np.ndarray, stop: Stop, coordinates: Coordinates
 ) -> tuple[np.ndarray, bool]:
     """L-BFGS in some coordinates."""
+    max_iter, gtol, gain, patience, per_iteration = stop
     # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
     options = {"maxiter": max_iter, "maxfun": int(per_iteration * max_iter), "maxcor": 20, "ftol": 0.0, "gtol": gtol}
 

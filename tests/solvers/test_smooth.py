@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fairconstrained.solvers.smooth import minimise
+from fairconstrained.solvers.smooth import Stop, minimise
 
 
 class LeastDeviations:
@@ -32,7 +32,7 @@ def test_a_run_ends_where_fifty_iterations_gain_next_to_nothing():
     ended, settled = {}, {}
     for gain in (0.0, 1e-4):
         view = LeastDeviations()
-        z, settled[gain] = minimise(view, view.value_and_gradient, np.zeros(20), 2000, 1e-3, gain)
+        z, settled[gain] = minimise(view, view.value_and_gradient, np.zeros(20), Stop(2000, 1e-3, gain))
         ended[gain] = view.value_and_gradient(z)[0], view.n_evaluations
     assert ended[1e-4][1] < ended[0.0][1] / 2
     assert ended[1e-4][0] == pytest.approx(ended[0.0][0], rel=1e-4)

@@ -17,18 +17,16 @@ from fairconstrained.solvers._base import Status
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._rescaling import constant_scores
 from fairconstrained.solvers._shifting import best_shifted
-from fairconstrained.solvers.smooth import minimise
+from fairconstrained.solvers.smooth import Stop, minimise
 
 __all__ = ["begin_stricter", "minimise_freely", "searches_first"]
 
-#: Gradient norm at which constraints take over, and the fraction of the value that fifty iterations have to gain.
-_COARSE = 1e-3, 1e-6
-#: Gradient norm and gain for a solution that need not move any more.
-_FINE = 1e-11, 0.0
-#: Gradient norm in coordinates of curvature 1 for such a solution, which is within 5e-16 of the least objective.
-_FINE_CURVED = 3e-8, 0.0
-#: L-BFGS iterations that an unconstrained minimisation may take.
-_UNCONSTRAINED_ITER = 2000
+#: When an unconstrained minimisation ends, for constraints to take over.
+_COARSE = Stop(max_iter=2000, gtol=1e-3, gain=1e-6)
+#: When it ends with a solution that need not move any more.
+_FINE = Stop(max_iter=2000, gtol=1e-11)
+#: When it ends with such a solution in coordinates of curvature 1: within 5e-16 of the least objective.
+_FINE_CURVED = Stop(max_iter=2000, gtol=3e-8)
 #: Gain of the objective, relative to it, for which scores need not differ.
 _NEGLIGIBLE = 1e-10
 #: Most iterations on a stricter problem to begin with.
@@ -43,9 +41,9 @@ def searches_first(problem: Problem) -> bool:
 def minimise_freely(run: Run, params: np.ndarray) -> None:
     """Minimise the objective alone; converged if that satisfies the constraints already."""
     iterates, problem = run.iterates, run.lagrangian.problem
-    precision = _COARSE if problem.constraints else _FINE
+    stop = _COARSE if problem.constraints else _FINE
     for loss in problem.objective.loss.path():
-        params, is_settled = _minimise_loss(run, loss, params, precision)
+        params, is_settled = _minimise_loss(run, loss, params, stop)
         if searches_first(problem):
             # The scores of an easier loss, cut at the thresholds that count the fewest errors within the
             # constraints. The best classifier under a bound on positive rates has this form, a threshold
@@ -57,7 +55,7 @@ def minimise_freely(run: Run, params: np.ndarray) -> None:
     run.begin_at(params)
     # Perhaps the optimum is fair as it is, or constant; only then is it worth computing precisely.
     is_fair = iterates.best is not None
-    if precision != _FINE if is_fair else _constant_instead(run, params) is not None:
+    if stop != _FINE if is_fair else _constant_instead(run, params) is not None:
         iterates.best = None
         params, is_settled = _minimise_loss(run, loss, params, _FINE)
         run.begin_at(params)
@@ -68,32 +66,21 @@ def minimise_freely(run: Run, params: np.ndarray) -> None:
     run.is_converged = iterates.best is not None and is_settled
 
 
-def _minimise_loss(
-    run: Run, loss: Objective, params: np.ndarray, precision: tuple[float, float]
-) -> tuple[np.ndarray, bool]:
+def _minimise_loss(run: Run, loss: Objective, params: np.ndarray, stop: Stop) -> tuple[np.ndarray, bool]:
     """Minimise one loss of the objective's path without constraints; also returns whether it is settled."""
     problem = run.lagrangian.problem.without_constraints()
     problem = replace(problem, objective=loss.bind(problem.data))
     view = FullBatchView(problem)
 
-    def descended(
-        params: np.ndarray, precision: tuple[float, float], coordinates: Coordinates | None = None
-    ) -> tuple[np.ndarray, bool]:
-        return minimise(
-            view,
-            lambda p: (p.objective, p.gradient(1.0, np.empty(0))),
-            params,
-            _UNCONSTRAINED_ITER,
-            *precision,
-            coordinates=coordinates,
-        )
+    def descended(params: np.ndarray, stop: Stop, coordinates: Coordinates | None = None) -> tuple[np.ndarray, bool]:
+        return minimise(view, lambda p: (p.objective, p.gradient(1.0, np.empty(0))), params, stop, coordinates)
 
-    if precision == _FINE and has_convex_hessian(problem):
+    if stop == _FINE and has_convex_hessian(problem):
         near, _ = descended(params, _COARSE, Curvatures(problem, problem.scores(params)).of_objective)
         found = descended(near, _FINE_CURVED, Curvatures(problem, problem.scores(near)).of_objective)
         view.n_evaluations += 2  # passes for the curvatures
     else:
-        found = descended(params, precision)
+        found = descended(params, stop)
     run.iterates.n_evaluations += view.n_evaluations
     return found
 

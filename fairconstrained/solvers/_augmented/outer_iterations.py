@@ -25,7 +25,7 @@ from fairconstrained.solvers._polish import polished
 from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers.loop import ended
 from fairconstrained.solvers.method import Method
-from fairconstrained.solvers.smooth import PER_ITERATION, minimise
+from fairconstrained.solvers.smooth import Stop, minimise
 from fairconstrained.solvers.source import Source
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OuterIterations"]
 
+#: Largest slope of the augmented Lagrangian at which a minimisation ends.
+_GTOL = 1e-6
 #: Evaluations for each iteration of L-BFGS as long as there is no feasible iterate: long line searches are not worth
 #: theirs then.
 _PER_ITERATION_BEFORE = 1.5
@@ -212,19 +214,10 @@ class OuterIterations(Method):
     def _minimise_scaled(self, view: FullBatchView) -> None:
         """Move to the minimiser, by L-BFGS in well-scaled coordinates."""
         run, iterates = self._run, self._run.iterates
-        per_iteration, gain = (
-            (_PER_ITERATION_BEFORE, 0.0) if iterates.best is None else (PER_ITERATION, _GAIN * self._options.tol)
-        )
-        iterates.w, _ = minimise(
-            view,
-            run.lagrangian.at,
-            iterates.w,
-            run.inner_iter,
-            gtol=1e-6,
-            gain=gain,
-            patience=_PATIENCE,
-            per_iteration=per_iteration,
-        )
+        stop = Stop(run.inner_iter, _GTOL, per_iteration=_PER_ITERATION_BEFORE)
+        if iterates.best is not None:
+            stop = Stop(run.inner_iter, _GTOL, _GAIN * self._options.tol, _PATIENCE)
+        iterates.w, _ = minimise(view, run.lagrangian.at, iterates.w, stop)
 
     def _minimise_curved(self, view: FullBatchView, curvatures: Curvatures) -> None:
         """Move to the minimiser, in coordinates that know the curvature, anew after some iterations on a long way."""
@@ -234,17 +227,8 @@ class OuterIterations(Method):
             n_iter = min(left, _CURVED_ITER)
             coordinates = curvatures.coordinates(run.lagrangian, iterates.w)
             view.n_evaluations += 1  # their passes over the features
-            iterates.w, is_settled = minimise(
-                view,
-                run.lagrangian.at,
-                iterates.w,
-                n_iter,
-                gtol=1e-6,
-                gain=_CURVED_GAIN,
-                patience=_CURVED_PATIENCE,
-                per_iteration=_PER_ITERATION_BEFORE,
-                coordinates=coordinates,
-            )
+            stop = Stop(n_iter, _GTOL, _CURVED_GAIN, _CURVED_PATIENCE, _PER_ITERATION_BEFORE)
+            iterates.w, is_settled = minimise(view, run.lagrangian.at, iterates.w, stop, coordinates)
             left -= n_iter
 
     def _judge(self, previous: float, objective: float) -> None:
