@@ -232,8 +232,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         -------
         score : float
         """
-        given = params if sample_weight is None else {**params, "sample_weight": sample_weight}
-        return self._ask("score", X, sensitive_features, y, **given)
+        params |= without_none(sample_weight=sample_weight)
+        return self._ask("score", X, sensitive_features, y, **params)
 
     def constraint_values(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **params: Any
@@ -252,8 +252,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         values : dict
             Values by the constraint's name, as in ``constraint_values_``.
         """
-        given = params if sample_weight is None else {**params, "sample_weight": sample_weight}
-        return self._ask("constraint_values", X, sensitive_features, y, **given)
+        params |= without_none(sample_weight=sample_weight)
+        return self._ask("constraint_values", X, sensitive_features, y, **params)
 
     def named_kappas(self) -> dict[str, float | None]:
         """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``, as the head does."""

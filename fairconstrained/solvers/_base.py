@@ -45,6 +45,13 @@ __all__ = [
 
 _State = TypeVar("_State")
 
+#: A range of the scores below this share of what it was leaves nothing of a model, and the message where it is.
+_ALMOST_NOTHING = 0.01
+_NOTHING_LEFT = (
+    "the bounds are kept by scores that are all but the same for all rows. Loosen them, or merge groups where groups "
+    "are compared."
+)
+
 #: Called with one history record after every iteration, with the parameters ("params") and a `Start` to go on from
 #: ("state") where a solver gives them.
 Callback = Callable[[Mapping[str, Any]], None]
@@ -72,14 +79,6 @@ class Status(StrEnum):
     def is_settled(self) -> bool:
         """Whether the constraints hold, and the method has nothing left to do."""
         return self in (Status.OPTIMAL, Status.COMPLETED)
-
-
-#: A range of the scores below this share of what it was leaves nothing of a model.
-_ALMOST_NOTHING = 0.01
-_NOTHING_LEFT = (
-    "the bounds are kept by scores that are all but the same for all rows. Loosen them, or merge groups where groups "
-    "are compared."
-)
 
 
 class StoppedBy(StrEnum):
@@ -451,10 +450,8 @@ def surrogate_result(
     )
 
 
-def named_multipliers(
-    names: Iterable[str], multipliers: np.ndarray | None, least: float = 0.0
-) -> dict[str, float] | None:
-    """The multipliers above ``least`` by the names of their components; None where a method has none."""
+def named_multipliers(names: Iterable[str], multipliers: np.ndarray | None) -> dict[str, float] | None:
+    """The positive multipliers by the names of their components; None where a method has none."""
     if multipliers is None:
         return None
-    return {name: value for name, value in zip(names, multipliers.tolist(), strict=True) if value > least}
+    return {name: value for name, value in zip(names, multipliers.tolist(), strict=True) if value > 0}

@@ -93,14 +93,10 @@ def modulus(
 
 
 def largest_curvature(
-    source: PointSource,
-    start: np.ndarray,
-    project: Callable[[np.ndarray], np.ndarray],
-    rng: np.random.Generator,
-    n_points: int = 2,
+    source: PointSource, start: np.ndarray, project: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
 ) -> float:
     """Return the largest curvature, of either sign, where `modulus` looks for it; 1 for linear functions."""
-    return float(np.abs(_curvatures(source, start, project, rng, n_points)).max()) or 1.0
+    return float(np.abs(_curvatures(source, start, project, rng)).max()) or 1.0
 
 
 def _curvatures(
@@ -108,7 +104,7 @@ def _curvatures(
     start: np.ndarray,
     project: Callable[[np.ndarray], np.ndarray],
     rng: np.random.Generator,
-    n_points: int,
+    n_points: int = 2,
 ) -> np.ndarray:
     """Extreme curvatures at the start and at random points; ndarray of shape (n_functions, 2)."""
     points = [start, *(project(start + rng.normal(size=start.size)) for _ in range(n_points))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -103,11 +104,7 @@ def hessian(problem: Problem, by_row: np.ndarray) -> np.ndarray:
     table : ndarray of shape (n_params, n_params)
         Positive definite.
     """
-    model = problem.model
-    assert isinstance(model, LinearModel)
-    table = model.curvature(problem.data, by_row)
-    table[np.diag_indices_from(table)] += model.penalty(np.ones(model.n_params))[1]
-    pulls = _pulls(problem.penalised_coordinates, model.n_params)
+    table, pulls = _with_penalty(problem, by_row), _pulls(problem.penalised_coordinates, problem.n_params)
     scaled = pulls @ table @ pulls.T
     parts = pulls**2 @ table.diagonal()
     scaled[np.diag_indices_from(scaled)] += np.where(parts > 0, _RIDGE * scaled.diagonal() + _LEAST * parts, 1.0)
@@ -116,9 +113,14 @@ def hessian(problem: Problem, by_row: np.ndarray) -> np.ndarray:
 
 def parameter_hessian(problem: Problem, scores: np.ndarray) -> np.ndarray:
     """Hessian of the objective with its penalty in the parameters, with a small ridge; shape (n_params, n_params)."""
-    model = problem.model
-    assert isinstance(model, LinearModel)
-    table = model.curvature(problem.data, problem.objective.curvature(torch.from_numpy(scores)).numpy())
-    diagonal = table.diagonal() + model.penalty(np.ones(model.n_params))[1]
-    table[np.diag_indices(model.n_params)] = diagonal + _PARAMETER_RIDGE * diagonal.mean()
+    table = _with_penalty(problem, problem.objective.curvature(torch.from_numpy(scores)).numpy())
+    table[np.diag_indices_from(table)] += _PARAMETER_RIDGE * table.diagonal().mean()
+    return table
+
+
+def _with_penalty(problem: Problem, by_row: np.ndarray) -> np.ndarray:
+    """Hessian of losses and penalty in the parameters; ndarray of shape (n_params, n_params)."""
+    model = cast(LinearModel, problem.model)
+    table = model.curvature(problem.data, by_row)
+    table[np.diag_indices_from(table)] += model.penalty(np.ones(model.n_params))[1]
     return table

@@ -160,7 +160,7 @@ class SpanRows:
         """Steps of the solution for a smooth objective in the span, none if it leads nowhere; with the evaluations."""
         terms, model = self.terms, LinearModel(1 + self.n_directions)
         data = replace(terms.data, X=np.column_stack([self.scores, self.moves]))
-        smooth = replace(terms, objective=terms.objective.loss.path()[0].bind(data), data=data, model=model)
+        smooth = replace(terms, data=data, model=model).with_easiest_objective()
         solver = AugmentedLagrangian() if SequentialQuadratic.obstacle(smooth) else SequentialQuadratic()
         found = solver.solve(smooth, None, rng)
         own, *others = found.model_state[:-1]

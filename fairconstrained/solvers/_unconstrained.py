@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +20,7 @@ _STOP = Stop(max_iter=2000, gtol=1e-3, gain=1e-6)
 
 def smooth_without_constraints(problem: Problem) -> Problem:
     """Return the problem without constraints, with the first objective on the way to the given one."""
-    return replace(problem, objective=problem.objective.loss.path()[0].bind(problem.data), constraints=())
+    return problem.without_constraints().with_easiest_objective()
 
 
 def unconstrained(problem: Problem) -> tuple[np.ndarray, int]:

@@ -500,7 +500,7 @@ def best_constant(problem: Problem) -> float:
     """
     free, n_rows = problem.without_constraints(), problem.data.n_samples
     if problem.objective.counts_errors:
-        free = replace(free, objective=problem.objective.loss.path()[0].bind(problem.data))
+        free = free.with_easiest_objective()
     constant = 0.0
     for _ in range(50):
         at = torch.full((n_rows,), constant, dtype=torch.float64)
