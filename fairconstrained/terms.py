@@ -205,6 +205,12 @@ class Terms:
         """Return the terms with slopes of the constraints wherever they are violated."""
         return replace(self, constraints=tuple(c.with_restoring_slopes() for c in self.constraints))
 
+    def refined(self, scores: np.ndarray, blur: float, margins: np.ndarray | None = None) -> Self:
+        """Return the terms with surrogates closer to the metrics, see `Exact.refined`; without margins for None."""
+        margins = np.zeros(len(self.constraints)) if margins is None else margins
+        pairs = zip(self.constraints, margins.tolist(), strict=True)
+        return replace(self, constraints=tuple(c.refined(scores, blur=blur, margin=margin) for c, margin in pairs))
+
     def stricter(self) -> Self | None:
         """Terms to begin with, whose constraints imply those of these; None where no constraint has any such."""
         found = [c.stricter() for c in self.constraints]

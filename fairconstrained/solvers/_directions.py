@@ -77,8 +77,8 @@ def smooth_point(problem: Problem, scores: np.ndarray) -> TermsPoint:
     loss times a constant for every cell of rows, and the directions are regressions of the cells on the features.
     """
     blur = _LOGISTIC / (scores.std() or 1.0)
-    smooth = [c.with_logistic_slopes().refined(scores, blur=blur, margin=0.0) for c in problem.constraints]
-    near = replace(problem, constraints=tuple(smooth))
+    logistic = tuple(c.with_logistic_slopes() for c in problem.constraints)
+    near = replace(problem, constraints=logistic).refined(scores, blur)
     return near.at_scores(torch.from_numpy(scores.copy()), near.initial_aux(scores))
 
 

@@ -199,11 +199,10 @@ class Pressure:
         """
         if self._widens and self._n_rounds >= self._last_narrow and (judged > _FAR * self._kappas).any():
             self._widen()
-        pairs = zip(self._terms.constraints, self._margins.tolist(), strict=True)
-        refined = tuple(c.refined(scores, blur=self.blur, margin=margin) for c, margin in pairs)
-        new = [len(c.component_names) for c in refined]
+        refined = self._terms.refined(scores, self.blur, self._margins)
+        new = [len(c.component_names) for c in refined.constraints]
         self._lasting, self.mean = (self._extended(old, new) for old in (self._lasting, self.mean))
-        self._terms = replace(self._terms, constraints=refined)
+        self._terms = refined
         spread = float(scores.std())
         self._spread = spread if spread > 1e-9 * np.abs(scores).max() else 1.0
         self._age = _OLDEST

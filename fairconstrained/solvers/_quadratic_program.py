@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -119,8 +118,7 @@ def newton_step(problem: Problem, params: np.ndarray, blur: float) -> np.ndarray
         If the program takes too many iterations.
     """
     point = FullBatchView(problem.without_constraints()).at(params)
-    bounds = tuple(c.refined(point.scores, blur=blur, margin=0.0) for c in problem.constraints)
-    near = replace(problem, constraints=bounds)
+    near = problem.refined(point.scores, blur)
     terms = near.at_scores(torch.from_numpy(point.scores), np.empty(0))
     rows = largest_components(terms.constraints)
     return QuadraticProgram.at(near, point, terms, parameter_hessian(problem, point.scores), rows).solved()[0]

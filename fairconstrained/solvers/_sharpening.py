@@ -131,9 +131,8 @@ class _Span:
 
     def smooth(self, moved: np.ndarray, width: float, margins: np.ndarray, is_exact: bool) -> Problem:
         """The problem with smooth bounds, which are exact at the given coordinates or nowhere."""
-        scores, pairs = self.features @ moved, zip(self.problem.constraints, margins.tolist(), strict=True)
-        smooth = [c.refined(scores, blur=width, margin=margin) for c, margin in pairs]
-        return replace(self.problem, constraints=tuple(smooth if is_exact else (c.uncorrected() for c in smooth)))
+        smooth = self.problem.refined(self.features @ moved, width, margins)
+        return smooth if is_exact else replace(smooth, constraints=tuple(c.uncorrected() for c in smooth.constraints))
 
     def minimised(self, smooth: Problem, moved: np.ndarray) -> tuple[np.ndarray, float, int]:
         """The coordinates to which a program leads from others, the objective there, and the evaluations.

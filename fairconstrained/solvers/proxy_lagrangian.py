@@ -234,9 +234,8 @@ class _Seen:
 def _sharpened(problem: Problem, params: np.ndarray, blur: float) -> tuple[Problem, np.ndarray]:
     """The problem with surrogates whose values at ``params`` are exact, and ``z`` there."""
     scores = problem.scores(params)
-    constraints = tuple(c.refined(scores, blur=blur, margin=0.0) for c in problem.constraints)
-    z = np.concatenate([params, *(c.initial_aux(scores) for c in constraints)])
-    return replace(problem, constraints=constraints), z
+    sharp = problem.refined(scores, blur)
+    return sharp, np.concatenate([params, sharp.initial_aux(scores)])
 
 
 def _descended(problem: Problem, params: np.ndarray, gradient: np.ndarray, step: float) -> np.ndarray:

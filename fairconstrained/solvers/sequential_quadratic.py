@@ -194,12 +194,9 @@ class _Steps(Method):
 
     @override
     def step(self, source: Source, problem: Problem) -> None:
-        blur, scores = self._options.blur, self._point.scores
-        margins = self._margins if self._near.constraints else ()
-        constraints = tuple(
-            c.refined(scores, blur=blur, margin=m) for c, m in zip(self._near.constraints, margins, strict=True)
-        )
-        self._near = replace(self._near, constraints=constraints)
+        scores = self._point.scores
+        self._near = self._near.refined(scores, self._options.blur, self._margins if self._near.constraints else None)
+        constraints = self._near.constraints
         terms, value = self._near.at_scores(torch.from_numpy(scores), np.empty(0)), self._point.objective
         rows = largest_components(terms.constraints)
         if self._hessian is None or abs(value - self._bent_at) > _BENT * abs(value):
