@@ -121,6 +121,24 @@ def real_folder() -> Path:
     return folder
 
 
+@pytest.fixture
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of which no rows are few enough to be brought into memory, or to the first process."""
+    monkeypatch.setattr("fairconstrained.tables.table._IN_MEMORY", 0)
+
+
+@pytest.fixture(scope="session")
+def adult(real_folder: Path) -> tuple[tuple[sp.csr_array, np.ndarray, np.ndarray], ...]:
+    """Features, labels and sexes of the training rows of Adult, then of the test rows, as they are split officially."""
+    path = real_folder / "adult_a9a.npz"
+    if not path.is_file():
+        pytest.skip("no adult_a9a.npz in the folder with the real data")
+    with np.load(path) as raw:
+        X, y, train = sp.csr_array(raw["X"].astype(float)), raw["y"], raw["is_train"]
+        sex = np.where(raw["female"].astype(bool), "female", "male")
+    return tuple((X[np.flatnonzero(rows)], y[rows], sex[rows]) for rows in (train, ~train))
+
+
 @dataclass(frozen=True, eq=False)
 class MeanGap(BoundConstraint):
     """``|mean score of the first group - mean score of the second| <= kappa``, without any view but the exact one.

@@ -54,8 +54,8 @@ def test_a_process_that_ends_is_an_error_of_all_others(tmp_path):
     assert time.monotonic() - begin < 120
 
 
-def test_a_fit_goes_on_after_its_first_process_was_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr("fairconstrained.tables.table._IN_MEMORY", 0)
+@pytest.mark.usefixtures("in_parts")
+def test_a_fit_goes_on_after_its_first_process_was_killed(tmp_path):
     X, y, group = make_biased_classification(600, n_features=5, random_state=0)
     table, reads = array_table(X), count()
     table._parts._readers[0] = reads_until(table._parts._readers[0], np.inf, calls=reads)

@@ -48,19 +48,13 @@ def shards_of(X, y, group, ends):
     return [(X[a:b], {"y": y[a:b], "sensitive_features": group[a:b]}) for a, b in pairwise(bounds)]
 
 
-@pytest.fixture
-def stays_in_parts(monkeypatch):
-    """No rows are so few that they are brought to the first process."""
-    monkeypatch.setattr("fairconstrained.tables.table._IN_MEMORY", 0)
-
-
 def assert_same(model, whole, X):
     np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), rtol=1e-7, atol=1e-7)
     assert model.objective_ == pytest.approx(whole.objective_, rel=1e-9)
     assert model.constraint_values_ == pytest.approx(whole.constraint_values_, abs=1e-9)
 
 
-@pytest.mark.usefixtures("stays_in_parts")
+@pytest.mark.usefixtures("in_parts")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_process_returns_the_model_of_all_rows(name):
     X, y, group = rows()
@@ -71,7 +65,7 @@ def test_every_process_returns_the_model_of_all_rows(name):
     assert not hasattr(ESTIMATORS[name], "status_")
 
 
-@pytest.mark.usefixtures("stays_in_parts")
+@pytest.mark.usefixtures("in_parts")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, N), min_size=1, max_size=4).map(sorted), st.booleans(), st.booleans())
 def test_rows_may_be_divided_in_any_way(ends, by_group, sparse):
@@ -118,7 +112,7 @@ def recorded_estimates(monkeypatch, change):
     return threads
 
 
-@pytest.mark.usefixtures("stays_in_parts")
+@pytest.mark.usefixtures("in_parts")
 @pytest.mark.parametrize("size", [2, 3])
 def test_the_second_process_leads_the_estimate_for_new_rows(monkeypatch, size):
     X, y, group = rows()
@@ -134,7 +128,7 @@ def test_the_second_process_leads_the_estimate_for_new_rows(monkeypatch, size):
     assert [thread.name for thread in threads] == [SecondLeader.THREAD]
 
 
-@pytest.mark.usefixtures("stays_in_parts")
+@pytest.mark.usefixtures("in_parts")
 def test_an_estimate_that_cannot_be_sent_is_made_by_the_first_process(monkeypatch):
     X, y, group = rows()
     threads = recorded_estimates(monkeypatch, lambda estimated: estimated)
@@ -178,7 +172,7 @@ def test_the_estimate_ends_with_a_fit_that_fails(monkeypatch):
     assert not any(thread.is_alive() for thread in threads)
 
 
-@pytest.mark.usefixtures("stays_in_parts")
+@pytest.mark.usefixtures("in_parts")
 def test_an_evaluation_sends_no_number_for_every_row():
     """But for the first one, which sends what is kept with the rows as long as it is in use."""
     X, y, _ = rows()

@@ -138,10 +138,9 @@ def test_invalid_parameters(classes, options):
 
 
 @pytest.mark.slow
-def test_real_data(real_folder):
-    raw = np.load(real_folder / "adult_a9a.npz")
-    train = np.flatnonzero(raw["is_train"])[:3000]
-    X, y, groups = raw["X"][train].astype(float), raw["y"][train], raw["female"][train]
+def test_real_data(adult):
+    X, y, groups = (column[:3000] for column in adult[0])
+    X = X.toarray()
     free, fair = (
         CorrelationPenaltyClassifier(weight, objective="logistic", alpha=1e-3).fit(X, y, sensitive_features=groups)
         for weight in (0.0, 1.0)

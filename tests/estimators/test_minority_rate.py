@@ -240,18 +240,16 @@ def test_both_constraints_serve_other_estimators(biased, rate):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
-def test_on_real_data(real_folder):
+def test_on_real_data(adult):
     """Official split of Adult: D is the training part, S the test part; twice the share that comes by itself."""
-    raw = np.load(real_folder / "adult_a9a.npz")
-    train, X, y = raw["is_train"].astype(bool), sp.csr_array(raw["X"].astype(float)), raw["y"]
-    female = raw["female"].astype(bool)
-    rows = {"X_constraint": X[~train], "sensitive_features_constraint": female[~train]}
-    free = MinorityRateClassifier(None, minority=True).fit(X[train], y[train], **rows)
-    model = MinorityRateClassifier(0.3, minority=True).fit(X[train], y[train], **rows)
+    (X, y, _), (X_new, y_new, sex) = adult
+    rows = {"X_constraint": X_new, "sensitive_features_constraint": sex}
+    free = MinorityRateClassifier(None, minority="female").fit(X, y, **rows)
+    model = MinorityRateClassifier(0.3, minority="female").fit(X, y, **rows)
     assert free.minority_share_ < 0.15
     assert model.minority_share_ >= 0.3 - 1.001e-6
     assert np.abs(model.coef_).sum() <= 20 + 1e-9
-    assert model.score(X[~train], y[~train]) > free.score(X[~train], y[~train]) - 0.03
+    assert model.score(X_new, y_new) > free.score(X_new, y_new) - 0.03
 
 
 @pytest.mark.slow

@@ -70,21 +70,9 @@ def test_law_school_regression(law):
 
 
 @pytest.fixture(scope="module")
-def a9a_split(real_folder):
-    """Features, labels and groups of the training rows, then of the test rows, as they are split officially."""
-    path = real_folder / "adult_a9a.npz"
-    if not path.is_file():
-        pytest.skip("no adult_a9a.npz in the folder with the real data")
-    with np.load(path) as raw:
-        X, y, train = sp.csr_array(raw["X"].astype(float)), raw["y"], raw["is_train"]
-        sex = np.where(raw["female"].astype(bool), "female", "male")
-    return tuple((X[np.flatnonzero(rows)], y[rows], sex[rows]) for rows in (train, ~train))
-
-
-@pytest.fixture(scope="module")
-def a9a(a9a_split):
+def a9a(adult):
     """Every third training row."""
-    return tuple(column[::3] for column in a9a_split[0])
+    return tuple(column[::3] for column in adult[0])
 
 
 def test_a9a(a9a):
@@ -143,8 +131,8 @@ AUC_GAPS = {
 
 
 @pytest.mark.parametrize("metric", AUC_GAPS)
-def test_a9a_auc_gaps(a9a_split, metric):
-    (X, y, sex), (new_X, new_y, new_sex) = a9a_split
+def test_a9a_auc_gaps(adult, metric):
+    (X, y, sex), (new_X, new_y, new_sex) = adult
     gap, least_auc, largest_gap = AUC_GAPS[metric]
     fair = AUCFairClassifier(0.02, constraint=metric).fit(X, y, sensitive_features=sex)
     trained = gap(y, fair.decision_function(X), sensitive_features=sex)
@@ -156,10 +144,10 @@ def test_a9a_auc_gaps(a9a_split, metric):
     assert gap(new_y, scores, sensitive_features=new_sex) <= largest_gap
 
 
-def test_a9a_as_a_stream(a9a_split):
+def test_a9a_as_a_stream(adult):
     """Batches of a thousand rows of one group, first all women and then all men, against fits to all rows at once: the
     same by moments, and nearly the same by the stochastic method of the paper."""
-    (X, y, sex), (new_X, new_y, new_sex) = a9a_split
+    (X, y, sex), (new_X, new_y, new_sex) = adult
     options = {"kappa": 0.5, "surrogate": "quadratic", "objective": "auc", "random_state": 0}
     stream = AUCFairClassifier(**options)
     for one in ("female", "male"):
@@ -180,9 +168,9 @@ def test_a9a_as_a_stream(a9a_split):
         assert measured(batch) == (pytest.approx(auc, abs=auc_tolerance), pytest.approx(gap, abs=gap_tolerance))
 
 
-def test_a9a_rates(a9a_split):
+def test_a9a_rates(adult):
     """Gap and accuracy on new rows are those that a reduction reaches, in a fraction of its time."""
-    (X, y, groups), (X_new, y_new, groups_new) = a9a_split
+    (X, y, groups), (X_new, y_new, groups_new) = adult
     model = RateParityClassifier(0.02, rate="indicator", objective="zero_one", group_interactions=True)
     model.fit(X, y, sensitive_features=groups)
     gap = rate_gap(y, model.predict(X, sensitive_features=groups), sensitive_features=groups)

@@ -23,6 +23,8 @@ from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import DaskEstimator
 from fairconstrained.tables import array_table
 
+pytestmark = pytest.mark.usefixtures("in_parts")
+
 NAMES = list("abcde")
 X, Y, GROUP = make_biased_classification(700, n_features=5, random_state=0)
 FRAME, SEEN, NEW = pd.DataFrame(X, columns=NAMES), slice(300), slice(300, 700)
@@ -32,11 +34,6 @@ BASES = {
     "a pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
     "an estimator of the package": PartialParityClassifier(None),
 }
-
-
-@pytest.fixture(autouse=True)
-def stays_in_parts(monkeypatch):
-    monkeypatch.setattr("fairconstrained.tables.table._IN_MEMORY", 0)
 
 
 def table(rows, names=NAMES):

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
@@ -443,18 +442,6 @@ def test_other_refusals(three):
     few = np.where(np.arange(y.size) < 3, "d", groups)
     with pytest.raises(ValueError, match="'d': 3"):
         by_thresholds().fit(X, y, sensitive_features=few)
-
-
-@pytest.fixture(scope="module")
-def adult(real_folder):
-    """Features, labels and sexes of the training rows of Adult, then of the test rows, as they are split officially."""
-    path = real_folder / "adult_a9a.npz"
-    if not path.is_file():
-        pytest.skip("no adult_a9a.npz in the folder with the real data")
-    with np.load(path) as raw:
-        X, y, train = sp.csr_array(raw["X"].astype(float)), raw["y"], raw["is_train"]
-        sex = np.where(raw["female"].astype(bool), "female", "male")
-    return [(X[np.flatnonzero(rows)], (y[rows] > 0).astype(int), sex[rows]) for rows in (train, ~train)]
 
 
 @pytest.mark.slow

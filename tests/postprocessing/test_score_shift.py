@@ -321,10 +321,8 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(sample):
 
 
 @pytest.mark.slow
-def test_real_data(real_folder):
-    raw = np.load(real_folder / "adult_a9a.npz")
-    train = np.flatnonzero(raw["is_train"])[:8000]
-    X, y, groups = sp.csr_array(raw["X"][train].astype(float)), raw["y"][train], raw["female"][train]
+def test_real_data(adult):
+    X, y, groups = (column[:8000] for column in adult[0])
     model = shifted(kappa=0.05, shifts="all", constraint="inter_group").fit(X, y, sensitive_features=groups)
     scores = model.decision_function(X, sensitive_features=groups)
     assert inter_group_auc_gap(y, scores, sensitive_features=groups) <= 0.05 + 1e-10

@@ -113,6 +113,17 @@ def unequal(make_data: Any, make_problem: Any) -> Unequal:
     return Unequal(problem, found.x, found.fun, unbounded.x)
 
 
+@pytest.fixture(scope="session")
+def many_groups(make_problem: Any) -> Problem:
+    """Twelve groups, whose losses are bounded through an auxiliary variable behind the parameters."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(12), rng.integers(5, 20, 12))
+    X = rng.normal(size=(codes.size, 3))
+    y = np.where(X[:, 0] + rng.normal(size=codes.size) > 0, 1.0, -1.0)
+    data = FairData.from_arrays(X, y, codes, tuple("abcdefghijkl"))
+    return make_problem(data, LossParity(0.05).unchecked(data))
+
+
 @dataclass(frozen=True)
 class PlaneBatch:
     """A mini-batch in the plane: ``f = |z - target|^2 / 2``, ``c = (|z|^2 / 2 - radius, slope z - bound)``."""

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from fairconstrained.constraints import DemographicParity, LossParity
-from fairconstrained.data import FairData
 from fairconstrained.domains import Box, L1Ball, L2Ball, NonNegative, Product
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.problem import FullBatchView, Start
@@ -90,14 +89,10 @@ def test_a_ball_is_refused(known):
         ExactPenalty().solve(problem, None, np.random.default_rng(0))
 
 
-def test_auxiliary_variables_are_free(make_problem):
+def test_auxiliary_variables_are_free(many_groups):
     """Twelve groups, in a domain that is about the parameters alone and needs further variables itself."""
-    rng = np.random.default_rng(0)
-    codes = np.repeat(np.arange(12), rng.integers(5, 20, 12))
-    X = rng.normal(size=(codes.size, 3))
-    y = np.where(X[:, 0] + rng.normal(size=codes.size) > 0, 1.0, -1.0)
-    data = FairData.from_arrays(X, y, codes, tuple("abcdefghijkl"))
-    problem = replace(make_problem(data, LossParity(0.1).unchecked(data)), domain=L1Ball(0.4))
+    bound = LossParity(0.1).unchecked(many_groups.data)
+    problem = replace(many_groups, constraints=(bound,), domain=L1Ball(0.4))
     assert problem.constraints[0].n_aux == 1
     polyhedron = _polyhedron(problem)
     assert polyhedron.lower.size == 4 + 1 + 4

@@ -22,6 +22,8 @@ from fairconstrained.callbacks import StopTraining, TimeLimit, resumable
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.tables import Parts, Table
 
+pytestmark = pytest.mark.usefixtures("in_parts")
+
 X, Y, GROUP = make_biased_classification(300, n_features=10, random_state=0)
 PARITY = PartialParityClassifier(0.1, constraint="demographic_parity", random_state=0)
 LOSSES = LossParityClassifier(kappa=0.02, hidden_layer_sizes=(), solver="augmented_lagrangian", random_state=0)
@@ -58,11 +60,6 @@ def fitted(estimator, most=np.inf):
     parts = Counted(most)
     columns = {} if isinstance(estimator, NeymanPearsonClassifier) else {"sensitive_features": GROUP}
     return clone(estimator).fit(Table(parts), Y, **columns), parts.n
-
-
-@pytest.fixture(autouse=True)
-def stays_in_parts(monkeypatch):
-    monkeypatch.setattr("fairconstrained.tables.table._IN_MEMORY", 0)
 
 
 @pytest.mark.parametrize("name", [pytest.param(k, marks=pytest.mark.slow if k == "span" else ()) for k in ESTIMATORS])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fairconstrained.constraints import LossParity, RateGap
-from fairconstrained.data import FairData
+from fairconstrained.constraints import RateGap
 from fairconstrained.domains import Box, L1Ball, L2Ball, Simplex
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView
@@ -168,15 +167,9 @@ def test_at_the_optimum_the_multipliers_are_those_of_the_problem(known):
     assert max(report.multipliers.values()) == pytest.approx(known.multiplier, abs=1e-3)
 
 
-def test_auxiliary_variables_take_part(make_problem):
+def test_auxiliary_variables_take_part(many_groups):
     """With twelve groups, a centre of the losses is one more variable, with which the optimum is stationary."""
-    rng = np.random.default_rng(0)
-    codes = np.repeat(np.arange(12), rng.integers(5, 20, 12))
-    X = rng.normal(size=(codes.size, 3))
-    y = np.where(X[:, 0] + rng.normal(size=codes.size) > 0, 1.0, -1.0)
-    data = FairData.from_arrays(X, y, codes, tuple("abcdefghijkl"))
-    problem = make_problem(data, LossParity(0.05).unchecked(data))
-    view = FullBatchView(problem)
+    problem, view = many_groups, FullBatchView(many_groups)
     n_aux = problem.constraints[0].n_aux
     begin, m = problem.start(np.zeros(problem.n_params)), len(problem.component_names)
     found = minimize(

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from fairconstrained.constraints import AUCGap, DemographicParity, LossParity
-from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.models import LinearModel, Perceptron, mlp
 from fairconstrained.objectives import Logistic, Squared
@@ -185,17 +184,6 @@ def test_a_part_of_a_batch_keeps_its_weights(make_data, make_problem):
 def lopsided(make_data, make_problem):
     data = make_data(counts=(30, 70), weighted=True)
     return make_problem(data, LossParity(0.1).unchecked(data))
-
-
-@pytest.fixture(scope="module")
-def many_groups(make_problem):
-    """Twelve groups, whose losses are bounded through an auxiliary variable behind the parameters."""
-    rng = np.random.default_rng(0)
-    codes = np.repeat(np.arange(12), rng.integers(5, 20, 12))
-    X = rng.normal(size=(codes.size, 3))
-    y = np.where(X[:, 0] + rng.normal(size=codes.size) > 0, 1.0, -1.0)
-    data = FairData.from_arrays(X, y, codes, tuple("abcdefghijkl"))
-    return make_problem(data, LossParity(0.05).unchecked(data))
 
 
 def test_separate_batches_have_the_usual_rows_of_all_and_of_every_group(lopsided):

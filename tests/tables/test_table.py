@@ -66,12 +66,6 @@ class Kept(Parts):
                 yield pickle.loads(pickle.dumps(function))(chosen, *own)
 
 
-@pytest.fixture
-def in_parts(monkeypatch):
-    """Tables of which no rows are few enough to be brought into memory."""
-    monkeypatch.setattr("fairconstrained.tables.table._IN_MEMORY", 0)
-
-
 @st.composite
 def divided(draw):
     """An array, the lengths of its parts, and some of its rows."""
