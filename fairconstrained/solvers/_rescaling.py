@@ -18,7 +18,7 @@ __all__ = ["best_rescaled", "constant_scores", "no_worse_than_constants"]
 _SMALLER = (*2.0 ** -np.arange(1, 6), 0.0)
 #: Shifts of the scores of classes that are tried, at most, and powers of ten of their lengths in standard deviations.
 _SHIFTS, _LENGTHS = 320, (-3.0, -1.0)
-#: Shifts that have to leave no more than this share of the excess over the bounds; otherwise it is too large.
+#: Shifts after which the excess over the bounds has to be below this share of what it was, or no more are tried.
 _TRIAL, _LEFT = 64, 0.75
 #: Shares of the way to a constant score at which the bounds are looked at until they hold.
 _NEARER = (*(1 - 2.0 ** -np.arange(1, 7)).tolist(), 1.0)
@@ -57,7 +57,7 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any], is_stationary: bo
         others = (
             plane.proposals(least, with_constants, searches)
             if plane
-            else _retreats(own, least, tolerances, with_constants)
+            else _proposals_of_classes(own, least, tolerances, with_constants)
         )
         for proposal in chain([own], others):
             if proposal.objective >= least:
@@ -89,10 +89,13 @@ def _on_the_way(inside: Proposal, outside: Proposal, least: float, tolerances: n
     return inside.state, least
 
 
-def _retreats(own: Proposal, least: float, tolerances: np.ndarray, with_constants: bool) -> Iterator[Proposal]:
-    """Perhaps the best constant; smaller multiples of linear scores; if none is allowed, those nearby or to a class.
+def _proposals_of_classes(
+    own: Proposal, least: float, tolerances: np.ndarray, with_constants: bool
+) -> Iterator[Proposal]:
+    """Proposals for a model with a score of every class: neither multiples nor common shifts move its decisions.
 
-    For models with a score of every class, of whose scores neither multiples nor common shifts move a decision.
+    The best constant scores, if ``with_constants``; smaller multiples of linear scores; and where no state is allowed
+    yet, a state nearby, or states on the way to one class for all rows.
     """
     problem = own.problem
     states = problem.model.one_class_states(problem.data)

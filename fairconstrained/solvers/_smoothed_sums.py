@@ -27,7 +27,8 @@ _ALIKE = 1e-8
 _APART, _ROUNDING = 1e-10, 1e-12
 #: Components at most of a minimisation, those nearest to be exceeded; and the loss that an excess of one costs.
 _MOST_BOUNDS, _PRICE = 60, 5.0
-#: Random steps after which they begin anew with long ones, how often, and the loss from which on none is needed.
+#: Random steps after which they begin anew with long ones, how often they begin, and by how much the counted loss may
+#: exceed its goal without any.
 _TRIALS, _MORE, _LOSS = 30, 4, 0.001
 #: Change of the error at which a minimisation ends.
 _TOLERANCE = 1e-6

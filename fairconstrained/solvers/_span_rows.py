@@ -23,7 +23,7 @@ __all__ = ["LEAST_MULTIPLE", "PRICES", "End", "SpanRows"]
 
 #: Steps along a direction that are tried at first, in standard deviations of the scores.
 _STEPS = 0.02 * 2.0 ** np.arange(8)
-#: Steps along a direction that are swept with all thresholds, in standard deviations of the scores, and directions.
+#: Steps of a sweep along a direction, in standard deviations of the scores, and the most directions that are swept.
 _SWEPT, _MOST_SWEPT = np.linspace(-1.5, 1.5, 21), 2
 #: Error rates that count as much as an excess of one, in turn. With the first, the search stays near thresholds that
 #: classify well; with the last, no excess pays, as the error falls by less than a group's share per unit of its rates.

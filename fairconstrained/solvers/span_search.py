@@ -26,8 +26,8 @@ _MULTIPLES = LEAST_MULTIPLE * 2.0 ** np.arange(9)
 #: Widths of smooth decisions in deviations of the scores, one after the other; and the last one, which is this times
 #: n^(-1/5) for n rows, the rate of Horowitz's estimator: sharper ones would follow the luck of single rows.
 _WIDTHS, _SHARP = (0.6, 0.3, 0.15), 0.75
-#: Ends of smooth decisions that are finished, the errors more than theirs from which on the sweep is finished too, and
-#: rows at most that are swept.
+#: How many of the best ends of smooth decisions are finished by random steps, by how much the counted errors of these
+#: have to exceed the smooth ones for the sweep's end to be finished as well, and the most rows of a sweep.
 _FINISHED, _MISSED, _SWEPT_ROWS = 2, 0.005, 1000
 #: Standard deviation of the first random steps by which each of them is finished, and how far these may lead.
 _STEP, _REACH = 0.02, 0.1

@@ -18,9 +18,9 @@ __all__ = ["Curvatures"]
 
 #: Rows from which on shares of rows above levels vary smoothly.
 _ROWS = 2000
-#: Distance from their bounds of components whose slopes are taken, as a fraction.
+#: Distance from its bound up to which the slopes of a component are taken, as a fraction of ``kappa``.
 _NEAR = 0.25
-#: Curvature in auxiliary variables in units of the scores.
+#: Curvature that is added in auxiliary variables, in which the objective has none, in units of the scores.
 _AUX = 1e-3
 
 

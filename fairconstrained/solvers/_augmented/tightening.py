@@ -11,7 +11,7 @@ __all__ = ["N_RESTARTS", "Surrogates"]
 #: Last blur of the surrogate in standard deviations of the scores, narrow enough that the margins have little left to
 #: correct.
 _FINAL_BLUR = 0.02
-#: Blurs with which a run begins and ends that begins anew, and does so again; in multiples of the first one.
+#: First and last blur of a run that begins anew, for the first and for the second time, in multiples of its first blur.
 _WIDER = ((1.0, 0.5), (2.0, 2.0))
 #: How often a run may begin anew.
 N_RESTARTS = len(_WIDER)
