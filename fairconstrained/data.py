@@ -217,6 +217,11 @@ class FairData:
             )
 
     @property
+    def rows_of_sample(self) -> int:
+        """Number of successive rows that make up a sample; parts of the data have whole samples."""
+        return 1
+
+    @property
     def n_features(self) -> int:
         """Number of columns of X, or of the numbers in a row of another shape."""
         return int(np.prod(self.X.shape[1:]))

@@ -29,7 +29,7 @@ __all__ = ["ClassError", "ClassLoss", "class_factors"]
 
 def class_factors(data: FairData) -> np.ndarray:
     """Factors from weighted sums over the margins of every class to means over its samples; shape (n_classes,)."""
-    return (data.n_groups - 1) / data.sums()
+    return data.rows_of_sample / data.sums()
 
 
 @dataclass(eq=False, repr=False)
@@ -113,7 +113,7 @@ class BoundClassLoss(BoundCellSums):
 
     def compared_cells(self) -> CellSizes:
         """Number of samples of the class."""
-        rows, n_margins = self.data.slices[self.code], self.data.n_groups - 1
+        rows, n_margins = self.data.slices[self.code], self.data.rows_of_sample
         share = self.factor * float(self.data.weights[rows].max())
         counts, shares = np.array([(rows.stop - rows.start) // n_margins]), np.array([share])
         return CellSizes.of_rows([f"class {self.label}"], counts, shares)
@@ -249,7 +249,7 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
 
     def _of_class(self, values: np.ndarray) -> np.ndarray:
         """Return the values of the class by sample; ndarray of shape (n_samples of the class, n_classes - 1)."""
-        return values[self.data.slices[self.loss.code]].reshape(-1, self.data.n_groups - 1)
+        return values[self.data.slices[self.loss.code]].reshape(-1, self.data.rows_of_sample)
 
     @property
     def _shares(self) -> np.ndarray:

@@ -34,7 +34,7 @@ def standard_errors(
     ever empty. The draws are the same in every call.
 
     A rate of no row or of all rows would not vary at all. Where all rows of a group and label have the same decision,
-    half a row of either decision is added to them.
+    half a row of either decision is added to them; where several rows make up a sample, half a sample.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ def _standard_error(constraint: Any, data: FairData, scores: np.ndarray, units: 
 def _with_both_decisions(
     constraint: BoundConstraint, data: FairData, scores: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of all rows, and of one row of every cell with one decision alone twice more, for either decision.
+    """Numbers of all rows, and of one sample of every cell with one decision alone twice more, for either decision.
 
     Returns
     -------
     rows : ndarray of shape (n_drawn,)
-        Ascending.
+        Ascending where a row is a sample; else the rows of a sample stand together, as in the data.
     sides : ndarray of shape (n_drawn,)
         0 for the rows as they are, -1 and 1 for what is added.
     """
@@ -105,8 +105,10 @@ def _with_both_decisions(
         keys = keys * (data.strata.codes.max() + 1) + data.strata.codes
     _, first, cells = np.unique(keys, return_index=True, return_inverse=True)
     shares = np.bincount(cells, scores > threshold) / np.bincount(cells)
-    alike = first[(shares == 0) | (shares == 1)]
-    drawn = np.concatenate([rows, alike, alike])
-    sides = np.concatenate([np.zeros(rows.size), np.ones(alike.size), -np.ones(alike.size)])
-    order = np.argsort(drawn, kind="stable")
+    size = data.rows_of_sample
+    alike = first[(shares == 0) | (shares == 1)] // size
+    added = (size * alike[:, None] + np.arange(size)).ravel()
+    drawn = np.concatenate([rows, added, added])
+    sides = np.repeat([0.0, 1.0, -1.0], [rows.size, added.size, added.size])
+    order = np.lexsort((drawn, sides < 0, sides > 0, drawn // size))
     return drawn[order], sides[order]

@@ -49,9 +49,14 @@ class MarginData(FairData):
         assert isinstance(found, MarginData)
         return found
 
+    @property
+    @override
+    def rows_of_sample(self) -> int:
+        return self.n_groups - 1
+
     def thinned(self, rng: np.random.Generator, size: int) -> FairData:
         """Implement `FairData.thinned`; all margins of about as many items as make up ``size`` rows."""
-        n_rivals = self.n_groups - 1
+        n_rivals = self.rows_of_sample
         firsts = np.arange(0, self.n_samples, n_rivals)
         shares = self.weights[torch.from_numpy(firsts)].numpy()
         items = FairData.from_arrays(firsts[:, None], np.ones(firsts.size), self.codes[firsts], self.labels, shares)

@@ -24,6 +24,7 @@ from fairconstrained import (
     fairness_path,
 )
 from fairconstrained.constraints import DemographicParity, GroupRates, LossParity
+from fairconstrained.constraints.neyman_pearson import ClassError
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.estimators import _new_row_estimates, new_rows
@@ -34,6 +35,7 @@ from fairconstrained.exceptions import ConvergenceWarning, NewRowsWarning
 from fairconstrained.heads import FairHeadClassifier
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.models import LinearModel
+from fairconstrained.models.margins import MarginData
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import CrossFittedSpan
@@ -189,6 +191,21 @@ def test_rates_of_no_row_and_of_all_rows_have_an_error(accepted):
     assert sampled < error < 2 * sampled
     ceiling = GroupRates("selection", rule="ceiling" if accepted else "floor", kappa=0.5).bind(data)
     (error,) = standard_errors([ceiling], data, scores).values()
+    assert 0.2 / 100 < error < 2 / 100
+
+
+def _margins(n_of_class, n_classes):
+    """Margins of samples of these classes."""
+    targets = np.repeat(np.arange(n_classes, dtype=float), n_of_class)
+    items = FairData.from_arrays(np.empty((targets.size, 0)), targets, np.zeros(targets.size, dtype=int), ("all",))
+    return MarginData.of(items, tuple(range(n_classes)))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_the_error_rate_of_a_class_without_errors_has_a_standard_error(n_classes):
+    data = _margins(100, n_classes)
+    rate = ClassError(0, 0.1, Logistic()).bind(data)
+    (error,) = standard_errors([rate], data, np.ones(data.n_samples)).values()
     assert 0.2 / 100 < error < 2 / 100
 
 
