@@ -122,6 +122,14 @@ class BoundClassLoss(BoundCellSums):
     def of_sums(self, sums: np.ndarray) -> float:
         return float(self.factor * sums[self.code])
 
+    @override
+    def metrics_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return super().metrics_with_weights(scores, weights) / self.masses(weights)
+
+    def masses(self, weights: np.ndarray) -> np.ndarray:
+        """Return the weight of the class in every draw as a multiple of that on the whole data; shape (n_draws,)."""
+        return self.factor / self.data.rows_of_sample * weights[:, self.data.slices[self.code]].sum(axis=1)
+
     def _sums(self, values: np.ndarray) -> np.ndarray:
         rows, sums = self.data.slices[self.code], np.zeros(self.data.n_groups)
         sums[self.code] = self.data.weights.numpy()[rows] @ values[rows]
@@ -214,6 +222,10 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         # the first of several largest outputs is predicted, so a tie with a class before is an error
         is_wrong = (margins[:, :code] <= 0).any(axis=1) | (margins[:, code:] < 0).any(axis=1)
         return float(self._shares @ is_wrong)
+
+    @override
+    def metrics_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return super().metrics_with_weights(scores, weights) / self.loss.masses(weights)
 
     @property
     @override

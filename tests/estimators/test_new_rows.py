@@ -24,7 +24,7 @@ from fairconstrained import (
     fairness_path,
 )
 from fairconstrained.constraints import DemographicParity, GroupRates, LossParity
-from fairconstrained.constraints.neyman_pearson import ClassError
+from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.estimators import _new_row_estimates, new_rows
@@ -201,12 +201,24 @@ def _margins(n_of_class, n_classes):
     return MarginData.of(items, tuple(range(n_classes)))
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
-def test_the_error_rate_of_a_class_without_errors_has_a_standard_error(n_classes):
+def test_error_rates_of_none_and_of_all_of_a_class_have_a_standard_error(n_classes, side):
     data = _margins(100, n_classes)
     rate = ClassError(0, 0.1, Logistic()).bind(data)
-    (error,) = standard_errors([rate], data, np.ones(data.n_samples)).values()
+    (error,) = standard_errors([rate], data, np.full(data.n_samples, side)).values()
     assert 0.2 / 100 < error < 2 / 100
+
+
+def test_the_loss_of_a_class_varies_as_a_mean_does():
+    data = _margins(400, 3)
+    scores = np.random.default_rng(0).normal(size=data.n_samples)
+    loss = ClassLoss(0, 0.1, Logistic()).bind(data)
+    (error,) = standard_errors([loss], data, scores, data.clusters).values()
+    losses = np.logaddexp(0, -scores[:800]).reshape(400, 2).sum(axis=1)
+    assert error == pytest.approx(losses.std() / 20, rel=0.4)
+    (none,) = standard_errors([loss], data, np.ones(data.n_samples), data.clusters).values()
+    assert none == pytest.approx(0, abs=1e-9)
 
 
 def test_standard_error_of_equal_gaps():
