@@ -180,7 +180,7 @@ class _TrustRegion(FromFeasible):
     def begin(self, source: Source, problem: Problem) -> None:
         super().begin(source, problem)
         if not self.is_stationary:
-            self._move(self.z, source.view.at(self.z))
+            self._move(self.z, source.at(self.z))
 
     @property
     @override
@@ -199,7 +199,7 @@ class _TrustRegion(FromFeasible):
         if self._neglects_constraints(target, problem):
             self._sigma *= _STEER
             return
-        point = source.view.at(target)
+        point = source.at(target)
         now, then = (p.objective + self._sigma * largest_violation(p.constraints) for p in (self._model, point))
         ratio = (now - then) / promised
         if ratio >= _GOOD:
@@ -239,7 +239,7 @@ class _TrustRegion(FromFeasible):
             self.is_stationary = self._home is None
             if self._home is not None:
                 self._radius = self._options.radius
-                self._move(self._home, source.view.at(self._home))
+                self._move(self._home, source.at(self._home))
         self._sigma *= _STEER
 
     def _target(self, problem: Problem, weight: float, sigma: float) -> np.ndarray:

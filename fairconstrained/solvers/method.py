@@ -114,7 +114,7 @@ class Method(ABC):
 
     def point(self, source: Source, problem: Problem) -> Point:
         """The iterate on all rows, for a record."""
-        return source.view.at(self.z)
+        return source.at(self.z)
 
     def observe(self, point: Point, measured: Measured) -> None:  # noqa: B027 - most methods have nothing to do
         """Called with the iterate on all rows and its exact metrics, before its record."""

@@ -34,6 +34,7 @@ class Source:
     def __init__(self, view: StochasticView, rng: np.random.Generator, size: int | None, balance: float) -> None:
         self._view, self.rng, self._size, self._balance = view, rng, size, balance
         self._batches: dict[Hashable, Iterator[FullBatchView]] = {}
+        self._last: tuple[np.ndarray, Point] | None = None
         self.n_rows = 0
 
     @cached_property
@@ -44,6 +45,12 @@ class Source:
     def view(self) -> FullBatchView:
         """All rows; the evaluations of all sources of one `StochasticView` are counted together."""
         return self._view.whole
+
+    def at(self, z: np.ndarray) -> Point:
+        """The point of all rows at ``z``, which nobody may change in place; the last one is not computed again."""
+        if self._last is None or self._last[0] is not z:
+            self._last = z, self.view.at(z)
+        return self._last[1]
 
     def count(self, n_rows: int) -> None:
         """Take rows into account that were seen by other means."""

@@ -23,6 +23,13 @@ def test_known_optimum(known):
     assert len(result.history) == result.n_iter
 
 
+def test_a_step_and_its_record_share_an_evaluation(known):
+    result = ExactPenalty().solve(known.problem, None, np.random.default_rng(0))
+    objectives = [record["objective"] for record in result.history]
+    n_refused = sum(one == other for one, other in pairwise(objectives))  # the record is of the iterate before the step
+    assert result.n_evaluations <= result.n_iter + n_refused + 3
+
+
 def test_the_groups_losses(unequal):
     result = ExactPenalty().solve(unequal.problem, None, np.random.default_rng(0))
     assert result.objective == pytest.approx(unequal.objective, abs=1e-3)
