@@ -41,7 +41,7 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
 }
 #: The set of each method that was the soonest in `tuning`.
 CHOSEN: dict[str, dict[str, Any]] = {
-    "exact_penalty": {"sigma": 10.0, "radius": 1.0},
+    "exact_penalty": {"sigma": 1.0, "radius": 1.0},
     "online_subgradient": {"V": 0.3, "alpha": 0.09},
     "ipc_alm": {"proximity": 10**-2.5},
     "ipc_online": {"online_V": 0.01, "proximity": 10**-2.5},
