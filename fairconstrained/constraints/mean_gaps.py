@@ -47,8 +47,9 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
     unit : float
         Factor of the components: of logarithms, so that their quadratic penalties do not outweigh every loss; otherwise
         1 over the unit of the function, so that a solver sees the same problem whatever the units of the targets are.
-    levels : ndarray of shape (n_cells,), or 1
-        Smooth means at the scores of the last refinement, around which the logarithms of ratios are linear.
+    levels : ndarray of shape (n_cells,), or float
+        Smooth means at the scores of the last refinement, around which the logarithms of ratios are linear; before the
+        first one, the unit of the function.
     """
 
     notion: Notion
@@ -73,6 +74,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
     ) -> Self:
         """Bind a constraint that has ``kappa`` and the parameters that choose the compared groups."""
         notion = notion._replace(names=notion.names or tuple(map(data.label_name, notion.targets or ())))
+        unit = 1.0 if notion.rule.is_relative else function.unit  # of kappa
         limits = GroupLimits.of(constraint, kappa, counts_rows=function.is_step)
         groups = ComparedGroups.of(data, notion, limits, constraint)
         comparisons = Comparisons.of(groups, notion, bounded=constraint.kappa is not None)
@@ -81,12 +83,13 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
             kappa=kappa,
             name=name,
             function=function,
-            tolerance=tolerance * function.unit,
+            tolerance=tolerance * unit,
             notion=notion,
             groups=groups,
             comparisons=comparisons,
             limit=limits.share,
             unit=_unit_of_logarithms(function, data) if comparisons.form.is_relative else 1 / function.unit,
+            levels=function.unit,
             **fields,
         )
 
@@ -215,7 +218,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
     @property
     def _least_unit(self) -> float:
         """A mean below which groups are not told apart: what one row makes of it."""
-        return float(self.compared_cells().steps.max(initial=TOLERANCE))
+        return self.function.unit * float(self.compared_cells().steps.max(initial=TOLERANCE))
 
     def means(self, scores: np.ndarray) -> np.ndarray:
         """Return the exact mean of every cell; ndarray of shape (n_blocks, n_groups)."""

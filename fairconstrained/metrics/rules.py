@@ -22,6 +22,8 @@ class Rule(ABC):
     works_on_one_group: ClassVar[bool] = False
     #: Whether the number is bounded from below.
     is_floor: ClassVar[bool] = False
+    #: Whether the number is the same in whichever unit the means are.
+    is_relative: ClassVar[bool] = False
 
     @abstractmethod
     def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
@@ -70,6 +72,8 @@ class _Ratio(Rule):
 
     NaN where all means are zero, and where one is negative, as a mean of scores may be.
     """
+
+    is_relative: ClassVar[bool] = True
 
     @override
     def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:

@@ -335,6 +335,31 @@ def test_a_fit_does_not_depend_on_the_unit_of_the_target(numbers, constraint, ka
         np.testing.assert_allclose(other.predict(X) / unit, predicted, atol=1e-5 * np.ptp(predicted))
 
 
+@pytest.mark.usefixtures("new_row_estimates")
+@pytest.mark.filterwarnings("ignore:.*on new rows")
+@pytest.mark.parametrize("rate", ["squared", "absolute"])
+def test_a_ratio_of_losses_is_kept_in_any_unit_of_the_target(rate):
+    """With the estimate for new rows; powers of two are exact."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], [400, 200])
+    X = rng.normal(size=(600, 3))
+    y = X @ [1.0, 2.0, 1.0] + (1 + groups) * rng.normal(size=600)
+
+    def fit(unit):
+        ratio = GroupRates(rate, rule="ratio", kappa=0.2)
+        model = PartialParityRegressor(constraint=ratio, new_row_folds="auto", random_state=0)
+        return model.fit(X, unit * y, sensitive_features=groups)
+
+    model, predicted = fit(1.0), fit(1.0).predict(X)
+    name = f"{rate}_ratio"
+    assert model.constraint_values_[name] <= 0.2 + 1e-8
+    for unit in (2.0**-20, 2.0**20):
+        other = fit(unit)
+        assert other.granularity_ == model.granularity_
+        np.testing.assert_allclose(other.predict(X) / unit, predicted, atol=1e-5 * np.ptp(predicted))
+        assert other.new_row_gaps_[name].estimate == pytest.approx(model.new_row_gaps_[name].estimate, rel=1e-3)
+
+
 @pytest.mark.parametrize(("constraint", "kappa"), [("mean_score_parity", 50.0), ("loss_parity", 5e4)])
 def test_differences_by_name(numbers, constraint, kappa):
     X, y, groups = shifted(*numbers)
