@@ -131,9 +131,9 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
         bands = " If the groups are numbers, such as ages, divide these into bands before, as with pandas.cut."
     wider = ", widen the interval" if (sizes.units[cells] > 1).any() else ""
     raise ValueError(
-        f"{notion} with kappa={kappa:g} needs cells in which no row counts more than max(kappa, {FINEST:g}), that is "
-        f"at least {needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}. "
-        f"{remedy}{wider}, or raise kappa.{bands}"
+        f"{notion} with kappa={kappa:g} needs cells in which no row counts more than {limit:.3g}, that is at least "
+        f"{needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}. {remedy}"
+        f"{wider}, or raise kappa.{bands}"
     )
 
 

@@ -98,8 +98,9 @@ class GroupRates(ComparesGroups):
         other rows, and parts of them, such as the folds of a search, raise an error unless there are as many.
     min_group_size : int or "auto", default="auto"
         Least number of rows of every cell (a group, or its rows of a label or stratum) with which a group takes part.
-        "auto": so many that no row counts more than ``max(kappa, 0.02)``. Rates of decisions need that many rows
-        whatever is given here.
+        "auto": so many that no row counts more than ``max(kappa, 0.02)``, with ``kappa`` of a regressor in standard
+        deviations of ``y``, or in its variance for squares. Rates of decisions need that many rows whatever is given
+        here.
 
     Notes
     -----

@@ -75,7 +75,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
         """Bind a constraint that has ``kappa`` and the parameters that choose the compared groups."""
         notion = notion._replace(names=notion.names or tuple(map(data.label_name, notion.targets or ())))
         unit = 1.0 if notion.rule.is_relative else function.unit  # of kappa
-        limits = GroupLimits.of(constraint, kappa, counts_rows=function.is_step)
+        limits = GroupLimits.of(constraint, kappa / unit, counts_rows=function.is_step)
         groups = ComparedGroups.of(data, notion, limits, constraint)
         comparisons = Comparisons.of(groups, notion, bounded=constraint.kappa is not None)
         return cls(

@@ -63,7 +63,8 @@ class BaseGroupLoss(
         `PartialParityClassifier`; then their own parameters count, and ``kappa`` and ``min_group_size`` are ignored.
     min_group_size : int or "auto", default="auto"
         Rows that a group needs to be compared. "auto": as many as it takes for no row to have more than ``max(kappa,
-        0.02)`` of the group's weight, and 50 with "minimax".
+        0.02)`` of the group's weight, and 50 with "minimax". A regressor takes ``kappa`` in standard deviations of
+        ``y`` here, or in its variance where it bounds squares.
     small_groups : {"error", "merge", "ignore"}, default="error"
         How to treat groups that are smaller: "error" raises ValueError with their sizes, "merge" puts them together as
         one group, with the next smaller ones if they are still too small, and "ignore" leaves them out of the

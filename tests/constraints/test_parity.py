@@ -349,7 +349,7 @@ def test_number_of_levels(data, n_levels):
 
 def test_a_kappa_that_the_groups_cannot_resolve_prints_the_counts(notion, make_data):
     data = make_data(counts=(9, 60))
-    message = r"no row counts more than max\(kappa, 0.02\), that is at least 10 rows .* fewer rows: \{'a': 9\}. "
+    message = r"no row counts more than 0.1, that is at least 10 rows .* fewer rows: \{'a': 9\}. "
     with pytest.raises(ValueError, match=message + "Pass more rows, or raise kappa"):
         notion(0.1).bind(data)
     with pytest.raises(ValueError, match=r"at least 20 rows .* \{'a': 19\}.*, widen the interval, or raise kappa"):

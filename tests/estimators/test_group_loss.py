@@ -157,6 +157,17 @@ def test_small_groups_are_refused_merged_or_ignored():
     assert set(free.multipliers_) <= {f"bounded_group_loss[{g}]" for g in ("a", "b", "few")}
 
 
+@pytest.mark.parametrize("unit", [2.0**-10, 1.0, 2.0**20])
+@pytest.mark.parametrize(("constraint", "power"), [("mean_score_parity", 1), ("loss_parity", 2)])
+def test_how_many_rows_a_group_needs_does_not_depend_on_the_unit_of_the_target(numbers, constraint, power, unit):
+    X, y, _ = numbers
+    y = unit * y / y.std()
+    model = GroupLossRegressor(0.1 * unit**power, constraint=constraint, **QUICK)
+    with pytest.raises(ValueError, match=r"no row counts more than 0\.1, that is at least 10 rows .* \{'few': 9\}"):
+        model.fit(X, y, sensitive_features=np.where(np.arange(len(y)) < 9, "few", "many"))
+    model.fit(X, y, sensitive_features=np.where(np.arange(len(y)) < 10, "few", "many"))
+
+
 def test_one_group_is_said_to_be_no_comparison():
     with pytest.warns(FairnessWarning, match="nothing to compare"):
         model = GroupLossClassifier("minimax", **QUICK).fit(X, Y)
