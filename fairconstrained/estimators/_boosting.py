@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import cpu_count
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 from typing_extensions import override
 
 from fairconstrained.checks.inputs import is_dask, refuse_masked
@@ -24,6 +25,7 @@ from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._rows import checked_features, checked_rows
 from fairconstrained.estimators._worst_loss import MINIMAX, MinimisesWorstLoss
 from fairconstrained.estimators.feature_codes import FROM_DTYPE, FeatureCodes
+from fairconstrained.estimators.grouping import Stratified
 from fairconstrained.estimators.parameters import (
     HandlesSmallGroups,
     HasThreshold,
@@ -391,6 +393,20 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         model: Any = problem.model
         model.remember(joined, problem.data, problem.scores(result.model_state))
         return super()._adopt(problem, replace(result, model_state=joined), target, labels)
+
+    @override
+    def _answering_rows_of_fit(self, X: Any, y: Any, **columns: Any) -> Self:
+        """Return a copy with the out-of-fold scores of these rows, all those of the fit in the same order."""
+        if self.n_boosters_ == 1:
+            return self
+        groups = Stratified.joined(columns.get("sensitive_features"), columns.get("strata"))
+        data, _ = self._measured_rows(X, y, groups, columns.get("sample_weight"))
+        folds = np.zeros(_num_samples(X), dtype=int)  # no booster has seen rows without weight
+        folds[data.order] = data.folds(self.n_boosters_)
+        answering, start = copy.copy(self), self._fitted.start
+        state = start.model_state.unseen(folds)
+        answering._fitted = replace(self._fitted, start=replace(start, model_state=state))
+        return answering
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -87,6 +87,13 @@ class MeasuresOtherRows(TellsOutcome):
         data, scores = self._measured_rows(X, y, Stratified.joined(sensitive_features, strata), sample_weight)
         return self._values_on(data, scores)
 
+    def _answering_rows_of_fit(self, X: Any, y: Any, **columns: Any) -> Self:
+        """Return what answers for the rows of the fit, given again with its columns, as it answers for new rows.
+
+        That is this model itself, unless it has memorised these rows and knows models that have not seen them.
+        """
+        return self
+
     def _values_on(self, data: FairData, scores: np.ndarray) -> dict[str, float]:
         """The metrics on rows whose scores are known."""
         if self._holds_vacuously(data):

@@ -97,6 +97,10 @@ class Ensemble:
             scores += part.factor * np.asarray(sums)
         return scores
 
+    def unseen(self, folds: np.ndarray) -> OutOfFold:
+        """Out-of-fold scores of the rows in ``folds``, where this is the `mean` of one booster for each fold."""
+        return OutOfFold(self.split(int(folds.max()) + 1), folds)
+
     @classmethod
     def mean(cls, ensembles: Sequence[Ensemble]) -> Ensemble:
         """The mean of ensembles."""
@@ -134,6 +138,29 @@ class Ensemble:
         numbered = [re.sub(r"^Tree=\d+", f"Tree={i}", tree) for i, tree in enumerate(trees)]
         booster = lightgbm().Booster(model_str=head + "".join(numbered) + text[end:])
         return Ensemble((Part(booster, len(trees)),))
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """State for the rows that boosters were grown on: each is scored by the booster that has not seen it.
+
+    Attributes
+    ----------
+    boosters : tuple of Ensemble
+        One for each fold, grown on the rows of the others.
+    folds : ndarray of int, of shape (n_samples,)
+        Number of the fold of every row.
+    """
+
+    boosters: tuple[Ensemble, ...]
+    folds: np.ndarray
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Scores of the rows; ndarray of shape (n_samples,)."""
+        scores = np.empty(self.folds.size)
+        for fold, booster in enumerate(self.boosters):
+            scores[self.folds == fold] = booster.scores(X[self.folds == fold])
+        return scores
 
 
 def _as_taken(X: Any) -> Any:

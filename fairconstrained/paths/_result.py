@@ -46,7 +46,8 @@ class FairnessPath(PlainState):
           those that are not zero. NaN and None where they are not known: the solver has no multipliers, ``param`` is no
           bound on a gap, or the fit missed its bound and the model of a tighter one took its place;
         - ``seconds``: time of the fit on all rows, from the model before;
-        - ``train_<score>``: performance on the training rows, greater is better;
+        - ``train_<score>``: performance on the training rows, greater is better; of boosted trees that of the
+          out-of-fold scores, which ``gap`` is about as well;
         - with ``cv``: ``mean_test_<score>``, ``std_test_<score>``, ``mean_test_gap``, ``std_test_gap`` (and of several
           metrics ``mean_test_gap_<name>``, ``std_test_gap_<name>``), the means and standard deviations over the folds
           of what is measured on their held-out rows.

@@ -116,14 +116,22 @@ class Plan:
         judge = model
         if not model.constraint_values_ and self.param is None:
             judge = _adopt(clone(self.last).set_params(**self.last._bound_params(_ANY_BOUND)), model)
-        taken = inspect.signature(judge.constraint_values).parameters
-        metadata = {name: value for name, value in rows.metadata.items() if name in taken}
-        return judge.constraint_values(rows.seen, rows.y, **metadata)
+        return judge.constraint_values(rows.seen, rows.y, **_measured_columns(judge, rows))
+
+    def answering(self, model: BaseFairEstimator, rows: Rows) -> BaseFairEstimator:
+        """Return what answers for the rows that a model was fitted on as it does for new rows."""
+        return model._answering_rows_of_fit(rows.seen, rows.y, **_measured_columns(model, rows))
 
     def assembled(self, transformers: Pipeline | None, model: BaseFairEstimator) -> Any:
         """Return the model that the user gets for a fitted last step."""
         before = [] if transformers is None else transformers.steps
         return with_steps(self.estimator, [*before, (steps_of(self.estimator)[-1][0], model)])
+
+
+def _measured_columns(model: BaseFairEstimator, rows: Rows) -> dict[str, Any]:
+    """The metadata that a model takes beside rows to measure on."""
+    taken = inspect.signature(model.constraint_values).parameters
+    return {name: value for name, value in rows.metadata.items() if name in taken}
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,11 +209,12 @@ def walk(
     with _recorded(done.warnings):
         for value in (bar := _progress(plan, values, "all rows", place)):
             record, model = _step(plan, rows, value, previous, "")
-            whole = plan.assembled(transformers, model)
             with _named(plan, value, ""):
-                record["exact"] = model.constraint_values_ or plan.measured(model, rows)
+                answering = plan.answering(model, rows)
+                whole = plan.assembled(transformers, answering)
+                record["exact"] = model.constraint_values_ or plan.measured(answering, rows)
                 record |= _gaps(model, record["exact"]) | _on_new_rows(model)
-                record |= {f"train_{scorer.name}": scorer(model, whole, rows) for scorer in plan.scorers}
+                record |= {f"train_{scorer.name}": scorer(answering, whole, rows) for scorer in plan.scorers}
             if previous is not None:
                 model._share_rows(previous)
             done.records.append(record)

@@ -14,6 +14,7 @@ from fairconstrained import (
     AUCFairClassifier,
     ConvergenceWarning,
     CorrelationPenaltyClassifier,
+    FairBoostingClassifier,
     FairnessWarning,
     FairRanker,
     GroupLossClassifier,
@@ -215,6 +216,26 @@ def test_one_of_several_constraints(classes):
         path_of(estimator, classes, param="constraint__tpr__kappa")
     with pytest.raises(ValueError, match="no constraint 'bottom'"):
         path_of(estimator, classes, kappas=[0.1], param="constraint__bottom__kappa")
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", lambda model, X, y: model.score(X, y)], ids=["name", "function"])
+def test_boosted_trees_are_judged_by_scores_of_rows_that_they_have_not_seen(scoring):
+    """Trees memorise these labels, of which little can be learnt."""
+    pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    weights = rng.integers(0, 3, 400).astype(float)
+    model = FairBoostingClassifier(n_estimators=30, learning_rate=0.3, lgbm_params={"min_child_samples": 3})
+    path = fairness_path(
+        model, X, y, sensitive_features=groups, sample_weight=weights, kappas=[None, 0.3], scoring=scoring
+    )
+    assert path.models[0].score(X, y, sample_weight=weights) > 0.9
+    assert (path.table.filter(regex="train_(accuracy|score)") < 0.75).all(axis=None)
+    for model in path.models:
+        columns = {"sensitive_features": groups, "sample_weight": weights}
+        answering = model._answering_rows_of_fit(X, y, **columns)
+        assert answering.constraint_values(X, y, **columns) == pytest.approx(model.constraint_values_)
 
 
 # --- what goes wrong
