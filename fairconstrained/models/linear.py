@@ -314,11 +314,11 @@ class LinearModel(OutputModel, LinearMoments):
         one of the features, its coefficient moves the groups apart.
         """
         width = self.n_features + self.fit_intercept
+        intercepts = np.kron(np.eye(self.n_copies), np.arange(width) == self.n_features)
         if shared and self.fit_intercept:
-            return np.tile(np.eye(width)[-1:], self.n_copies)
+            return intercepts.sum(axis=0, keepdims=True)
         if self.n_copies > 1:
-            rows = np.arange(self.n_copies) * width + self.n_features
-            return np.eye(self.n_params)[rows] if self.fit_intercept else np.empty((0, self.n_params))
+            return intercepts if self.fit_intercept else np.empty((0, self.n_params))
         groups = [rows for rows in data.slices if rows.stop > rows.start]
         low, high = extremes_by_group(data.X, groups)
         constant = np.flatnonzero((low == high).all(axis=0))

@@ -1,5 +1,6 @@
 """LinearModel: scores, their pull-back, the penalty, and the directions that shift scores."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -271,3 +272,18 @@ def test_a_constant_feature_is_an_intercept(data):
 def test_without_intercept_nothing_shifts(model, data):
     directions = model.shift_directions(data)
     assert directions.shape == (0, model.n_params)
+
+
+@pytest.mark.parametrize("model", [LinearModel(3000), LinearModel(3000, 3)])
+@pytest.mark.parametrize("shared", [False, True])
+def test_directions_of_many_features_take_no_table_of_their_squares(model, shared, data):
+    wide = replace(data, X=sp.csr_array((data.n_samples, 3000)))
+    tracemalloc.start()
+    try:
+        directions = model.shift_directions(wide, shared)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(directions) == (1 if shared else model.n_copies)
+    np.testing.assert_array_equal(directions.sum(axis=0)[model.n_features :: model.n_features + 1], 1.0)
+    assert peak < 50 * directions.size * 8
