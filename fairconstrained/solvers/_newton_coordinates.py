@@ -14,7 +14,15 @@ from fairconstrained.models import Coordinates, LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.views import RowLosses
 
-__all__ = ["NewtonCoordinates", "has_cheap_hessian", "has_convex_hessian", "hessian", "hessian_at", "parameter_hessian"]
+__all__ = [
+    "NewtonCoordinates",
+    "has_cheap_hessian",
+    "has_convex_hessian",
+    "has_convex_losses",
+    "hessian",
+    "hessian_at",
+    "parameter_hessian",
+]
 
 #: Parameters, and multiply-adds of the Hessian, up to which it is worth its price.
 _MOST, _WORK = 600, 2e10
@@ -77,11 +85,15 @@ def has_cheap_hessian(problem: Problem) -> bool:
     return model.n_params <= _MOST and work <= _WORK
 
 
-def has_convex_hessian(problem: Problem) -> bool:
-    """Whether `has_cheap_hessian`, and the loss of the rows is smooth and convex."""
+def has_convex_losses(problem: Problem) -> bool:
+    """Whether the objective is a mean of smooth convex losses of the rows, whose second derivatives are known."""
     objective = problem.objective
-    is_convex = isinstance(objective, RowLosses) and objective.row_loss.is_smooth_and_convex
-    return is_convex and has_cheap_hessian(problem)
+    return isinstance(objective, RowLosses) and objective.row_loss.is_smooth_and_convex
+
+
+def has_convex_hessian(problem: Problem) -> bool:
+    """Whether `has_cheap_hessian` and `has_convex_losses`."""
+    return has_convex_losses(problem) and has_cheap_hessian(problem)
 
 
 def hessian_at(problem: Problem, scores: np.ndarray) -> np.ndarray:

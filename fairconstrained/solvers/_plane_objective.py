@@ -13,8 +13,9 @@ from scipy.optimize import minimize
 from fairconstrained.models import Rescaling
 from fairconstrained.objectives import BoundObjective
 from fairconstrained.problem import Problem
+from fairconstrained.solvers._newton_coordinates import has_convex_losses
 from fairconstrained.terms import Terms
-from fairconstrained.views import RowLosses, Stochastic
+from fairconstrained.views import Stochastic
 
 __all__ = ["PlaneObjective"]
 
@@ -121,9 +122,8 @@ class PlaneObjective:
 
     @cached_property
     def is_smooth(self) -> bool:
-        """Whether the objective is a mean of smooth convex losses, with their second derivatives."""
-        objective = self.problem.objective
-        return isinstance(objective, RowLosses) and objective.row_loss.is_smooth_and_convex
+        """Whether the objective `has_convex_losses`, so that Newton steps lead to where it is least."""
+        return has_convex_losses(self.problem)
 
     def _by_newton(self, start: np.ndarray, directions: np.ndarray, lowest: float) -> np.ndarray | None:
         """Newton's method; None where it does not settle, or the bound on u keeps it from the optimum of the plane."""

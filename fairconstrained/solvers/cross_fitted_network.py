@@ -17,6 +17,7 @@ from fairconstrained.models.parts import LastLayer
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, SolverResult, Status, solver_state
 from fairconstrained.solvers._few_rows import FewDirections, InSpan
+from fairconstrained.solvers._newton_coordinates import has_convex_losses
 from fairconstrained.solvers._options import Count
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.cross_fitted import completed
@@ -104,11 +105,9 @@ class CrossFittedNetwork(AdamLagrangian):
         """Whether there are so few rows for each feature that a network learns by heart how to keep the bounds."""
         if problem.domain is not None or not problem.constraints or cls.obstacle(problem):
             return False
-        loss = getattr(problem.objective, "row_loss", None)
-        if loss is None or not loss.is_smooth_and_convex:  # steps to the numbers are Newton steps
-            return False
         return (
-            fewest_in_cells(problem, 0) >= _ROWS
+            has_convex_losses(problem)  # steps to the numbers are Newton steps
+            and fewest_in_cells(problem, 0) >= _ROWS
             and Span.suits_features(problem)
             and has_few_in_cells(problem, _FEW_ROWS)
         )
