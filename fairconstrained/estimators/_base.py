@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -383,11 +383,22 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
             state = best_rescaled(problem, [polished(problem, state, result.candidates)])
             message = _RESCUED if np.ptp(problem.scores(state), axis=0).any() else _CONSTANT
-            before = problem.measured(problem.scores(result.model_state)).values
-            message += "".join(_UNDEFINED.format(c) for c in problem.constraints if np.isnan(before[c.name]))
+            message += self._misses_of_nearest(problem, states)
             remedy = self._remedy(problem.data, result.stopped_by)
             return replace(result, model_state=state, message=f"{message} {remedy}", multipliers=None)
         return replace(result, model_state=state)
+
+    def _misses_of_nearest(self, problem: Problem, states: Sequence[Any]) -> str:
+        """Say which bounds the model that is nearest to them misses, and by how much; it tells how far to loosen."""
+        nearest = min((problem.measured(problem.scores(state)) for state in states), key=lambda found: found.excess)
+        sentences = []
+        for constraint, violation in zip(problem.constraints, nearest.violations, strict=True):
+            if np.isnan(nearest.values[constraint.name]):
+                sentences.append(_UNDEFINED.format(constraint))
+            elif violation > constraint.granularity:
+                complaint = constraint.complaint(constraint.at_excess(violation), self._bounded_rows)
+                sentences.append(f" Of the nearest other model, {complaint}")
+        return "".join(sentences)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
         """Set the fitted attributes; returns what `_report` returns."""
