@@ -10,7 +10,7 @@ import numpy as np
 
 from fairconstrained.domains import Domain
 from fairconstrained.points import ChangedPoint, Point, PointSource, worst_gradient
-from fairconstrained.solvers._spectral import descend
+from fairconstrained.solvers._spectral import SpectralDescent, descend
 
 __all__ = ["ProximalPoint", "ProximalSolution", "Subproblem", "proximal_solution"]
 
@@ -109,7 +109,8 @@ def proximal_solution(
         dual, weight, level, np.zeros_like(first.constraints), _STIFFNESS * subproblem.proximity / steepness**2
     )
     for _ in range(_OUTER):
-        z, _ = descend(subproblem.at, z, project, smoothed, _INNER, accuracy * subproblem.proximity, ftol)
+        descent = SpectralDescent(subproblem.at, z, project, smoothed)
+        z, _ = descend(descent, _INNER, accuracy * subproblem.proximity, ftol)
         moved = smoothed.lifted(subproblem.at(z))
         residual = float(np.abs(moved - smoothed.multipliers).max(initial=0.0)) / smoothed.stiffness
         smoothed.multipliers = moved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class SpectralDescent(Generic[P]):
 
     def advance(self) -> bool:
         """One iteration; False if the projected gradient has vanished, or if nothing is gained along it."""
-        direction = self._project(self.z - self.step * self.gradient) - self.z
+        direction = self._target() - self.z
         slope = float(self.gradient @ direction)
         if slope >= 0 or np.abs(direction).max() <= 1e-12 * np.abs(self.z).max():
             return False
@@ -75,15 +75,22 @@ class SpectralDescent(Generic[P]):
         fraction = self._search(direction, slope)
         if fraction < _SHORTEST:
             return False
-        moved = fraction * direction
-        if self._is_spectral:
-            curvature = float(moved @ (self.gradient - before))
-            longest = np.inf if curvature <= 0 else float(moved @ moved) / curvature
-            self.step = float(np.clip(longest, *self._steps))
+        self._learn(fraction * direction, self.gradient - before)
         self._recent.append(self.value)
         if self.value < self.least:
             self.best, self.least = self.z, self.value
         return True
+
+    def _target(self) -> np.ndarray:
+        """Where a whole step leads to."""
+        return self._project(self.z - self.step * self.gradient)
+
+    def _learn(self, moved: np.ndarray, change: np.ndarray) -> None:
+        """Choose the length of the next step from the last one, and from how much it has changed the gradient."""
+        if self._is_spectral:
+            curvature = float(moved @ change)
+            longest = np.inf if curvature <= 0 else float(moved @ moved) / curvature
+            self.step = float(np.clip(longest, *self._steps))
 
     def slope(self) -> float:
         """Largest entry of the projected gradient; zero at a stationary point."""
@@ -104,31 +111,24 @@ class SpectralDescent(Generic[P]):
 
 
 def descend(
-    at: Callable[[np.ndarray], P],
-    start: np.ndarray,
-    project: Callable[[np.ndarray], np.ndarray],
-    function: Callable[[P], tuple[float, np.ndarray]],
-    max_iter: int,
-    gtol: float,
-    ftol: float = 0.0,
+    descent: SpectralDescent[Any], max_iter: int, gtol: float, ftol: float = 0.0, patience: int = _PATIENCE
 ) -> tuple[np.ndarray, bool]:
     """Minimise in a domain; returns the iterate of least value, and whether more iterations are no use.
 
     Parameters
     ----------
-    at, start, project, function
-        See `SpectralDescent`.
+    descent : SpectralDescent
     max_iter : int
     gtol : float
         Largest entry of the projected gradient at which to stop.
     ftol : float
-        Relative tolerance: the search also stops when fifty iterations have not lowered the least value by this
+        Relative tolerance: the search also stops when ``patience`` iterations have not lowered the least value by this
         fraction of it.
+    patience : int
     """
-    descent = SpectralDescent(at, start, project, function)
-    before: deque[float] = deque(maxlen=_PATIENCE)
+    before: deque[float] = deque(maxlen=patience)
     for _ in range(max_iter):
-        idle = len(before) == _PATIENCE and before[0] - descent.least < ftol * abs(descent.least)
+        idle = len(before) == patience and before[0] - descent.least < ftol * abs(descent.least)
         before.append(descent.least)
         if idle or descent.slope() <= gtol or not descent.advance():
             return descent.best, True

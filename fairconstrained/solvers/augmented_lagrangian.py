@@ -31,8 +31,8 @@ _TOLERANCE_OF_PARTS = 4
 class AugmentedLagrangian(IterativeSolver):
     r"""Augmented Lagrangian method whose surrogate follows the exact metric.
 
-    Every outer iteration minimises, by L-BFGS (in a domain by projected gradients with spectral steps) over ``z =
-    (params, aux)`` and from the last ``z``,
+    Every outer iteration minimises, by L-BFGS (in a domain by projected quasi-Newton steps) over ``z = (params,
+    aux)`` and from the last ``z``,
 
     .. math:: f(z) + \frac{1}{2 \rho} \sum_j \left( \max(\lambda_j + \rho c_j(z), 0)^2 - \lambda_j^2 \right),
 

@@ -1,4 +1,4 @@
-"""Smooth functions of the points of a problem: scipy's L-BFGS, and projected descent where there is a domain."""
+"""Smooth functions of the points of a problem: scipy's L-BFGS, and its projected form where there is a domain."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing_extensions import override
 from fairconstrained.domains import Domain
 from fairconstrained.models import Coordinates
 from fairconstrained.problem import FullBatchView, Point, Problem
+from fairconstrained.solvers._quasi_newton import QuasiNewtonDescent
 from fairconstrained.solvers._spectral import descend
 from fairconstrained.solvers.resuming import Evaluate, saved_minima
 
@@ -22,10 +23,8 @@ __all__ = ["CoordinatesOfParams", "Stop", "minimise", "minimise_values"]
 #: Status of scipy's L-BFGS-B when its iterations are used up. Otherwise it has reached the wanted slope, or rounding
 #: (or a kink of the objective) leaves its line search nothing to gain.
 _OUT_OF_ITERATIONS = 1
-#: Iterations of the projected descent for one of L-BFGS: it knows the curvature along its last step only.
-_PROJECTED = 3
-#: Fraction of the value that the projected descent has to gain in fifty iterations.
-_GAIN = 1e-6
+#: Fraction of the value that it has to gain in so many iterations, where the caller asks for no gain.
+_GAIN = 1e-6, 10
 #: A start that could grow by this fraction is inside its domain.
 _INSIDE = 1e-3
 
@@ -90,8 +89,9 @@ def minimise(
 
     ``coordinates`` are those of all variables in which L-BFGS works; None: the well-scaled ones of the problem.
 
-    In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
-    the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
+    In a domain, L-BFGS may find a minimum inside it. Otherwise projected quasi-Newton steps look for one on its border,
+    since the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets
+    them.
     """
 
     def evaluate(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -135,7 +135,7 @@ def minimise_values(
 def _minimise_within(
     problem: Problem, domain: Domain, evaluate: Evaluate, start: np.ndarray, stop: Stop
 ) -> tuple[np.ndarray, bool]:
-    """Projected gradients, in units of the parameters in which features are of size one."""
+    """Projected quasi-Newton steps, in units of the parameters in which features are of size one."""
     n_params = problem.n_params
     factors = np.ones_like(start)
     factors[:n_params] = problem.penalised_coordinates.factors(n_params)
@@ -150,10 +150,9 @@ def _minimise_within(
         value, gradient = evaluate(u / factors)
         return value, gradient / factors
 
-    n_iter = _PROJECTED * stop.max_iter
-    found, settled = descend(
-        value_and_gradient, start * factors, project, lambda known: known, n_iter, stop.gtol, _GAIN
-    )
+    descent = QuasiNewtonDescent(value_and_gradient, start * factors, project)
+    gain = (stop.gain, stop.patience) if stop.gain else _GAIN
+    found, settled = descend(descent, stop.max_iter, stop.gtol, *gain)
     return problem.project(found / factors), settled
 
 
