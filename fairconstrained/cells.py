@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 __all__ = ["cell_maxima", "cell_sums", "quotients", "sums_above"]
@@ -11,11 +13,22 @@ _NOTHING = 1e-12
 
 
 def cell_sums(cells: np.ndarray, n_cells: int, values: np.ndarray | None = None) -> np.ndarray:
-    """Return the sum of the rows' values in every cell, or the number of rows; ndarray of shape (n_cells,).
+    """Return the sum of the rows' values in every cell, or the number of rows; ndarray of shape (..., n_cells).
 
-    Rows whose cell is ``n_cells`` are in none.
+    Parameters
+    ----------
+    cells : ndarray of shape (n_samples,)
+        Rows whose cell is ``n_cells`` are in none.
+    n_cells : int
+    values : ndarray of shape (..., n_samples), optional
     """
-    return np.bincount(cells, values, minlength=n_cells + 1)[:n_cells]
+    if values is None or values.ndim == 1:
+        return np.bincount(cells, values, minlength=n_cells + 1)[:n_cells]
+    outer = values.shape[:-1]
+    firsts = (n_cells + 1) * np.arange(prod(outer))  # those of the next sums follow
+    numbers = (firsts[:, None] + cells).ravel()
+    sums = np.bincount(numbers, values.ravel(), minlength=(n_cells + 1) * firsts.size)
+    return sums.reshape(*outer, n_cells + 1)[..., :n_cells]
 
 
 def sums_above(scores: np.ndarray, cuts: np.ndarray, cells: np.ndarray, n_cells: int, values: np.ndarray) -> np.ndarray:

@@ -233,7 +233,7 @@ class BoundPredictiveValues(BoundDecisionRates):
     @override
     def _exact_overall(self, values: np.ndarray) -> np.ndarray:
         codes, n_blocks = self._blocks
-        return mean_by_cell(self._is_hit, codes, self._weights * values, (1, n_blocks))[0]
+        return mean_by_cell(self._is_hit, codes, self._weights * values, (1, n_blocks))[..., 0, :]
 
     @override
     def _linear_means(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._row_functions import TOLERANCE, BoundRowFunction, RowFunction
 from fairconstrained.constraints.compared_groups import ComparedGroups, GroupLimits
 from fairconstrained.data import FairData
-from fairconstrained.metrics.cell_means import Blocks, Notion
+from fairconstrained.metrics.cell_means import Blocks, Notion, by_group
 
 __all__ = ["BoundMeanGaps"]
 
@@ -149,9 +149,17 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
 
     @override
     def metric_of_values(self, values: np.ndarray) -> float:
+        return float(self._metrics_of_values(values))
+
+    @override
+    def metrics(self, scores: np.ndarray) -> np.ndarray:
+        return self._metrics_of_values(np.stack([self._exact_values(of_one) for of_one in scores]))
+
+    def _metrics_of_values(self, values: np.ndarray) -> np.ndarray:
+        """Return the metrics, of shape (...), for values of the function; ndarray of shape (..., n_samples)."""
         if not self.compares:
-            return np.nan
-        return float(self.notion.values(self._exact_means(values), self._exact_overall(values)))
+            return np.full(values.shape[:-1], np.nan)
+        return self.notion.values(self._exact_means(values), self._exact_overall(values))
 
     @override
     def differences(self, scores: np.ndarray) -> np.ndarray | None:
@@ -229,10 +237,11 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
         return self.means(scores)
 
     def _exact_means(self, values: np.ndarray) -> np.ndarray:
-        return (self._totals(self._weights * values) / self._counted_mass).reshape(self._shape[0], -1)
+        means = self._totals(self._weights * values) / self._counted_mass
+        return means.reshape(*values.shape[:-1], self._shape[0], -1)
 
     def _exact_overall(self, values: np.ndarray) -> np.ndarray:
-        return self._block_shares @ values
+        return values @ self._block_shares.T
 
     @override
     def on(self, data: FairData) -> Self:
@@ -305,10 +314,13 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
         return np.take(of_all, self._cells, axis=-1)
 
     def _totals(self, of_rows: np.ndarray | None) -> np.ndarray:
-        """Return the sum (for None, the number) of the rows of every cell, block by block; shape (n_cells,)."""
+        """Return the sum (for None, the number) of the rows of every cell, block by block; shape (..., n_cells)."""
         n_blocks, n_parts = self._shape
         sums = cell_sums(self._cells, n_blocks * n_parts, of_rows)
-        return sums if self._members is None else (self._members @ sums.reshape(self._shape).T).T.ravel()
+        if self._members is None:
+            return sums
+        outer = sums.shape[:-1]
+        return by_group(sums.reshape(*outer, *self._shape), self.groups.unions).reshape(*outer, -1)
 
     @property
     def _shape(self) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -147,9 +148,7 @@ class Notion(NamedTuple):
         A gap is the largest of the gaps between these sums: with one block in each, the largest gap of a block; with
         all signs, the sum of the blocks' absolute gaps.
         """
-        if self.agg_labels == "max":
-            return np.eye(self.n_blocks)
-        return np.array([(1.0, *others) for others in product((1.0, -1.0), repeat=self.n_blocks - 1)])
+        return _signs(self.agg_labels, self.n_blocks)
 
     @property
     def sign_names(self) -> list[str]:
@@ -202,6 +201,17 @@ class Notion(NamedTuple):
         return self.rule.value(self.signed(means), overall @ self.signs.T, self.agg)
 
 
+@lru_cache
+def _signs(agg_labels: AggregateLabels, n_blocks: int) -> np.ndarray:
+    """Signs of that many blocks, see `Notion.signs`."""
+    if agg_labels == "max":
+        signs = np.eye(n_blocks)
+    else:
+        signs = np.array([(1.0, *others) for others in product((1.0, -1.0), repeat=n_blocks - 1)])
+    signs.flags.writeable = False
+    return signs
+
+
 #: Table 1 of the paper on stochastic approximation, whose "equalized_odds" takes the sum over the labels.
 LOSS_NOTIONS: dict[str, Notion] = {
     "demographic_parity": Notion(),
@@ -221,21 +231,23 @@ def rate_notion(constraint: str, rate: str) -> Notion:
 def mean_by_cell(
     values: np.ndarray, cells: np.ndarray, weights: np.ndarray, shape: tuple[int, int], unions: Unions | None = None
 ) -> np.ndarray:
-    """Weighted mean of every cell, NaN for an empty one; ndarray of shape (n_blocks, n_groups).
+    """Weighted mean of every cell, NaN for an empty one; ndarray of shape (..., n_blocks, n_groups).
 
     Parameters
     ----------
-    values, weights : ndarray of shape (n_samples,)
+    values : ndarray of shape (n_samples,)
     cells : ndarray of shape (n_samples,)
         Parts of the first block first; rows of the last number are left out.
+    weights : ndarray of shape (..., n_samples)
     shape : tuple of int
         Blocks and parts.
     unions : Unions, optional
         The groups, if they are not the parts.
     """
-    n_cells = shape[0] * shape[1]
+    n_cells, outer = shape[0] * shape[1], weights.shape[:-1]
     mass, total = (
-        by_group(cell_sums(cells, n_cells, of_rows).reshape(shape), unions) for of_rows in (weights, weights * values)
+        by_group(cell_sums(cells, n_cells, of_rows).reshape(*outer, *shape), unions)
+        for of_rows in (weights, weights * values)
     )
     return np.divide(total, mass, out=np.full(total.shape, np.nan), where=mass > 0)
 

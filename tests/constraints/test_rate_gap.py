@@ -8,10 +8,11 @@ import scipy.sparse as sp
 import torch
 from sklearn.base import clone
 
-from fairconstrained.constraints import LossParity, RateGap
+from fairconstrained.cells import cell_sums
+from fairconstrained.constraints import GroupRates, LossParity, RateGap, mean_gaps
 from fairconstrained.data import FairData
 from fairconstrained.groups import Groups
-from fairconstrained.metrics import loss_parity_gap, rate_gap
+from fairconstrained.metrics import cell_means, loss_parity_gap, rate_gap
 from fairconstrained.sampling import Sampler
 from fairconstrained.views import Exact, RowLosses, Stochastic
 
@@ -46,6 +47,30 @@ def measured(data, features, scores, metric=rate_gap, **options):
 def components(constraint, scores, aux=None):
     aux = constraint.initial_aux(scores) if aux is None else aux
     return constraint.values(torch.from_numpy(scores), torch.from_numpy(aux)).numpy()
+
+
+@each_kind
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        RateGap(0.3, constraint="equalized_odds"),
+        GroupRates(rule="to_overall", kappa=0.3),
+        GroupRates("positive_predictive_value", kappa=0.3),
+    ],
+    ids=["equalized odds", "overall", "predictive values"],
+)
+def test_metrics_of_several_models_at_once(constraint, kind, monkeypatch):
+    """They are those of one model after the other, and the rows are summed up as often as for one."""
+    data, _ = draw(kind)
+    bound = constraint.unchecked(data)
+    scores = np.random.default_rng(1).normal(size=(5, data.n_samples)) + np.linspace(-3, 3, 5)[:, None]
+    expected, counts = [bound.metric(of_one) for of_one in scores], []
+    for module in (mean_gaps, cell_means):
+        monkeypatch.setattr(module, "cell_sums", lambda *args: counts.append(1) or cell_sums(*args))
+    bound.metric(scores[0])
+    n_single = len(counts)
+    np.testing.assert_allclose(bound.metrics(scores), expected, atol=1e-14)
+    assert len(counts) == 2 * n_single
 
 
 @each_kind
