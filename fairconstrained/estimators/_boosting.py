@@ -110,13 +110,13 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         1 where scores must not fall with a feature, -1 where they must not rise, 0 where they may do either; or a dict
         from the name of a feature.
     cv : "auto", int or None, default="auto"
-        Folds of the rows, at least 2. For each of them a booster is grown that does not see its rows, all side by side,
-        and the model is the mean of these boosters. ``kappa`` bounds the metrics of the *out-of-fold* scores, which
-        every row has from boosters that have not seen it; ``constraint_values_`` and ``objective_`` are theirs, and the
-        number of trees is the one that is best for them. None: one booster, and all of this refers to its scores of the
-        rows that it was fitted to, which trees can memorise, so that gaps on new rows are often several times
-        ``kappa``. "auto": 2, and 5 of fewer than 10,000 rows, where anything is bounded, ``early_stopping_rounds``
-        is set, or the fit is one of a path; otherwise None.
+        Folds of the rows, at least 2. For each of them a booster is grown that does not see its rows (nor, from 4 folds
+        on, those of the next one), all side by side, and the model is the mean of these boosters. ``kappa`` bounds the
+        metrics of the *out-of-fold* scores, which every row has from boosters that have not seen it;
+        ``constraint_values_`` and ``objective_`` are theirs, and the number of trees is the one that is best for them.
+        None: one booster, and all of this refers to its scores of the rows that it was fitted to, which trees can
+        memorise, so that gaps on new rows are often several times ``kappa``. "auto": 2, and 5 of fewer than 10,000
+        rows, where anything is bounded, ``early_stopping_rounds`` is set, or the fit is one of a path; otherwise None.
     early_stopping_rounds : int or None, default=None
         End when the objective of the out-of-fold scores, within the bounds, has not improved for so many trees. Those
         of the first half do not count, as the bounds may not hold there yet. Needs folds.
@@ -404,7 +404,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         folds = np.zeros(_num_samples(X), dtype=int)  # no booster has seen rows without weight
         folds[data.order] = data.folds(self.n_boosters_)
         answering, start = copy.copy(self), self._fitted.start
-        state = start.model_state.unseen(folds)
+        state = start.model_state.out_of_fold(folds, self.n_boosters_)
         answering._fitted = replace(self._fitted, start=replace(start, model_state=state))
         return answering
 

@@ -55,8 +55,8 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     it or the decisions are no better than the same one for all rows.
 
     Trees memorise the rows that they are fitted to, and would overfit the bound as well. So by default F is the mean of
-    two boosters (five for few rows), each fitted without one fold of the rows, and ``kappa`` bounds the gap of the
-    scores that every row has from the one which has not seen it, see ``cv`` and :doc:`/guide/boosted_trees`.
+    two boosters (five for few rows), each fitted without a half (two fifths) of the rows, and ``kappa`` bounds the gap
+    of the scores that every row has from those which have not seen it, see ``cv`` and :doc:`/guide/boosted_trees`.
 
     Parameters
     ----------

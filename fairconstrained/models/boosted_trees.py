@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,12 +18,16 @@ from fairconstrained.models.parts import Rescaling, ScoreShifts
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-__all__ = ["BinnedRows", "BoostedTrees", "Ensemble", "Growth", "lightgbm", "lightgbm_names"]
+__all__ = [
+    "BinnedRows", "BoostedTrees", "Ensemble", "Growth", "lightgbm", "lightgbm_names", "mean_of_unseen", "unseen_rows",
+]  # fmt: skip
 
 #: Lines of LightGBM's text format whose numbers are in units of the scores.
 _IN_SCORES = re.compile(r"^(leaf_value|internal_value)=(.*)$", re.MULTILINE)
 #: Characters that LightGBM refuses in names of features, or replaces with a warning.
 _REFUSED_IN_NAMES = re.compile(r"[\s\",:\[\]{}]+")
+#: Folds from which on a booster is grown without two of them, and sees at least half of the rows.
+_FOLDS_FOR_TWO = 4
 _TREES = re.compile(r"^Tree=\d+$.*?(?=^Tree=\d+$|^end of trees$)", re.MULTILINE | re.DOTALL)
 
 
@@ -97,9 +101,9 @@ class Ensemble:
             scores += part.factor * np.asarray(sums)
         return scores
 
-    def unseen(self, folds: np.ndarray) -> OutOfFold:
-        """Out-of-fold scores of the rows in ``folds``, where this is the `mean` of one booster for each fold."""
-        return OutOfFold(self.split(int(folds.max()) + 1), folds)
+    def out_of_fold(self, folds: np.ndarray, n_folds: int) -> OutOfFold:
+        """State with the out-of-fold scores of the rows in ``folds``, of the boosters whose `mean` this is."""
+        return OutOfFold(self.split(n_folds), unseen_rows(folds, n_folds))
 
     @classmethod
     def mean(cls, ensembles: Sequence[Ensemble]) -> Ensemble:
@@ -142,25 +146,56 @@ class Ensemble:
 
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
-    """State for the rows that boosters were grown on: each is scored by the booster that has not seen it.
+    """State for the rows that boosters were grown on: each is scored by the boosters that have not seen it.
 
     Attributes
     ----------
     boosters : tuple of Ensemble
-        One for each fold, grown on the rows of the others.
-    folds : ndarray of int, of shape (n_samples,)
-        Number of the fold of every row.
+    unseen : list of ndarray of int
+        Numbers of the rows that each of the boosters has not seen.
     """
 
     boosters: tuple[Ensemble, ...]
-    folds: np.ndarray
+    unseen: list[np.ndarray]
 
     def scores(self, X: Any) -> np.ndarray:
         """Scores of the rows; ndarray of shape (n_samples,)."""
-        scores = np.empty(self.folds.size)
-        for fold, booster in enumerate(self.boosters):
-            scores[self.folds == fold] = booster.scores(X[self.folds == fold])
-        return scores
+        pairs = zip(self.boosters, self.unseen, strict=True)
+        return mean_of_unseen(self.unseen, (booster.scores(X[rows]) for booster, rows in pairs))
+
+
+def unseen_rows(folds: np.ndarray, n_folds: int) -> list[np.ndarray]:
+    """Numbers of the rows that each of ``n_folds`` boosters is grown without, ascending.
+
+    These are the rows of one fold, and of four folds or more those of the next one as well. Then the out-of-fold score
+    of a row is the mean of two boosters. That of a single one has more of the noise that trees learn by heart, which
+    makes decisions of groups alike, so that the gap of the mean of all boosters is larger.
+
+    Parameters
+    ----------
+    folds : ndarray of int, of shape (n_samples,)
+        Number of the fold of every row.
+    n_folds : int
+    """
+    n_left_out = 2 if n_folds >= _FOLDS_FOR_TWO else 1
+    return [np.flatnonzero((folds - fold) % n_folds < n_left_out) for fold in range(n_folds)]
+
+
+def mean_of_unseen(unseen: Sequence[np.ndarray], scores: Iterable[np.ndarray]) -> np.ndarray:
+    """Mean of the scores of every row over the boosters that have not seen it; ndarray of shape (n_samples,).
+
+    Parameters
+    ----------
+    unseen : sequence of ndarray of int
+        Numbers of the rows that each of the boosters has not seen; all rows are among them.
+    scores : iterable of ndarray
+        Scores of these rows by each of the boosters.
+    """
+    count = np.bincount(np.concatenate(unseen))
+    sums = np.zeros(count.size)
+    for rows, own in zip(unseen, scores, strict=True):
+        sums[rows] += own
+    return sums / count
 
 
 def _as_taken(X: Any) -> Any:

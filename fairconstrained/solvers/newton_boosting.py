@@ -13,7 +13,7 @@ from scipy.special import expit
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.models.boosted_trees import BinnedRows, BoostedTrees, Ensemble, Growth
+from fairconstrained.models.boosted_trees import BinnedRows, BoostedTrees, Ensemble, Growth, mean_of_unseen, unseen_rows
 from fairconstrained.objectives import BoundLargestMean, BoundObjective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import (
@@ -66,13 +66,13 @@ class NewtonBoosting(Solver, is_registered=False):
     :math:`\rho` follows from how much a tree changes the constraints, doubles where a violation does not fall and
     halves where it changes sign.
 
-    With ``n_folds``, boosters grow side by side, each without the rows of one fold, and the model is the mean of them.
-    Metrics, objective and multipliers are those of the scores that every row has from the one which has not seen it,
-    and so are the bounds; slopes are those of each booster's own scores of all rows. The width of the surrogates falls
-    to .3 standard deviations only, as trees learn by heart which rows are next to the threshold: boosters differ there,
-    and their mean has a larger gap than each of them. Where decisions are compared and a bound is exceeded by more than
-    a quarter of kappa in the second half of the trees, the surrogates become logistic functions of width one, which
-    have slopes for all rows.
+    With ``n_folds``, boosters grow side by side, each without the rows of one fold, or of four folds or more without
+    those of two, and the model is the mean of them. Metrics, objective and multipliers are those of the scores that
+    every row has from the one, or as a mean from the two, which have not seen it, and so are the bounds; slopes are
+    those of each booster's own scores of all rows. The width of the surrogates falls to .3 standard deviations only, as
+    trees learn by heart which rows are next to the threshold: boosters differ there, and their mean has a larger gap
+    than each of them. Where decisions are compared and a bound is exceeded by more than a quarter of kappa in the
+    second half of the trees, the surrogates become logistic functions of width one, which have slopes for all rows.
 
     An objective that is about decisions, such as the number of errors, gives way to the logistic loss of the cheaper
     decision of every row, weighted by what the other decision costs. Constraints on decisions change these costs, by
@@ -99,7 +99,8 @@ class NewtonBoosting(Solver, is_registered=False):
         End when for so many trees no prefix within the bounds has been better than all before. The trees of the first
         half do not count: the multipliers find their values there. None: never.
     n_folds : int, optional
-        Folds of the rows, at least 2, each of which has a booster that does not see it. None: one booster of all rows.
+        Folds of the rows, at least 2, and number of boosters, of which each does not see one fold, or from 4 on two.
+        None: one booster of all rows.
 
     References
     ----------
@@ -156,8 +157,7 @@ class NewtonBoosting(Solver, is_registered=False):
         """Numbers of the rows that each of the boosters does not see, ascending."""
         if self.n_folds is None:
             return [np.empty(0, dtype=int)]
-        folds = data.folds(self.n_folds)
-        return [np.flatnonzero(folds == fold) for fold in range(self.n_folds)]
+        return unseen_rows(data.folds(self.n_folds), self.n_folds)
 
 
 def _nearer(missed: SolverResult, found: SolverResult, is_nearer: bool) -> SolverResult:
@@ -340,17 +340,15 @@ class _Run:
 
     @property
     def scores(self) -> np.ndarray:
-        """Scores that the bounds are about: those by the booster that has not seen the row, if there are folds."""
+        """Scores that the bounds are about: those by boosters that have not seen the row, if there are folds."""
         return self._judged([booster.scores for booster in self.boosters])
 
     def _judged(self, each: Sequence[np.ndarray]) -> np.ndarray:
         """Scores that the bounds are about, from those of every booster."""
         if self.solver.n_folds is None:
             return each[0]
-        scores = np.empty(self.problem.data.n_samples)
-        for booster, own in zip(self.boosters, each, strict=True):
-            scores[booster.unseen] = own[booster.unseen]
-        return scores
+        unseen = [booster.unseen for booster in self.boosters]
+        return mean_of_unseen(unseen, (own[rows] for own, rows in zip(each, unseen, strict=True)))
 
     @property
     def goes_on(self) -> bool:

@@ -150,21 +150,23 @@ def test_the_same_seed_gives_the_same_trees(rows):
     assert comparable(first.history) == comparable(second.history)
 
 
-def test_boosters_of_folds_are_judged_by_the_rows_that_they_have_not_seen(rows):
+@pytest.mark.parametrize(("n_folds", "judges"), [(3, [0]), (4, [0, 1]), (5, [0, 1])])
+def test_boosters_of_folds_are_judged_by_the_rows_that_they_have_not_seen(rows, n_folds, judges):
+    """From four folds on, a row is judged by two boosters: their noise is nearer to that of the mean of all."""
     problem = problem_of(rows, DemographicParity(0.1))
-    result = solved(problem, n_folds=3, n_trees=400, patience=40)
+    result = solved(problem, n_folds=n_folds, n_trees=400, patience=40)
     assert result.n_iter < 400
-    X, folds = problem.data.X, problem.data.folds(3)
-    by_booster = np.array([each.scores(X) for each in result.model_state.split(3)])
-    scores = by_booster[folds, np.arange(len(folds))]
+    X, folds = problem.data.X, problem.data.folds(n_folds)
+    by_booster = np.array([each.scores(X) for each in result.model_state.split(n_folds)])
+    scores = np.mean([by_booster[(folds - i) % n_folds, np.arange(len(folds))] for i in judges], axis=0)
     (bound,) = problem.constraints
     assert bound.exact(scores) <= bound.granularity
     assert result.constraint_values == {bound.name: pytest.approx(bound.metric(scores))}
     assert result.objective == pytest.approx(problem.objective_at(result.model_state, scores))
     np.testing.assert_allclose(problem.scores(result.model_state), scores, atol=1e-9)  # of its own rows
     np.testing.assert_allclose(result.model_state.scores(X), by_booster.mean(axis=0), atol=1e-9)
-    assert result.model_state.n_trees % 3 == 0
-    assert result.n_iter - result.model_state.n_trees / 3 >= 40
+    assert result.model_state.n_trees % n_folds == 0
+    assert result.n_iter - result.model_state.n_trees / n_folds >= 40
 
 
 def test_a_warm_start_adds_trees_or_begins_anew_with_multipliers(rows):
