@@ -219,15 +219,15 @@ class Curvature:
         return cls.of(model, curvature_table(model, data, by_row, rng))
 
     @classmethod
-    def of(cls, model: LinearModel, table: np.ndarray) -> Curvature:
-        """Compute it from the table of all parameters, see `curvature_table`."""
+    def of(cls, model: LinearModel, table: np.ndarray, shrinkage: float = 0.0) -> Curvature:
+        """Compute it from the table of all parameters, see `curvature_table`, and ``shrinkage`` times its diagonal."""
         width = model.n_features
         curvature, squares, centre = table[:width, :width].copy(), table.diagonal()[:width], np.zeros(width)
         if model.fit_intercept:
             centre = table[width, :width] / table[width, width]
             curvature -= table[width, width] * np.outer(centre, centre)
         # in units of the feature; the second part counts if it is constant
-        ridge = _RIDGE * curvature.diagonal() + _LEAST * squares
+        ridge = (_RIDGE + shrinkage) * curvature.diagonal() + _LEAST * squares
         curvature[np.diag_indices(width)] += model.alpha + np.where(squares > 0, ridge, 1.0)
         return cls(np.linalg.cholesky(curvature), centre)
 

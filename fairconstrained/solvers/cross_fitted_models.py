@@ -42,6 +42,9 @@ _FEW_ROWS = 8
 #: Rows with a curvature for each feature, below which a direction is noise; the share of the rows that have one where
 #: scores were halved, and how often they are at most.
 _CURVED_ROWS, _CURVED_SHARE, _HALVED = 5, 0.5, 10
+#: Rows for each feature below which directions are those at constant scores, and their ridge, in multiples of the
+#: diagonal of the curvature.
+_TOLD_ROWS, _SHRINKAGE = 10, 1.0
 
 
 class CrossFittedModels(NamedTuple):
@@ -107,12 +110,21 @@ def cross_fitted_models(problem: Problem, folds: np.ndarray, rng: np.random.Gene
         unshrunken = problem.scores(free), unseen_scores(problem, by_fold, found), found
         free, found, ridge, more = shrunken_of_folds(smooth, [free, *found], by_fold)
         n_evaluations += more
-    at, by_row = _curved(smooth, problem.scores(free))
+    # Of so few rows, a model knows the labels by heart. Slopes at its scores would tell those of a fold: a regression
+    # of the slopes of the other rows on their features finds the model again, which has seen the fold.
+    is_told = unshrunken is None and _counting(data.weights.numpy()) < _TOLD_ROWS * data.n_features
+
+    def curved_at(params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        scores = problem.scores(params)
+        return _curved(smooth, np.full_like(scores, smooth.threshold) if is_told else scores)
+
+    at, by_row = curved_at(free)
     slopes, of_folds = _slopes(problem, at), None
     if any(c.is_fitted_loss for c in problem.constraints):
         # They are residuals, which sum to about zero over all rows: those of the other rows would tell a fold's.
-        of_folds = [_slopes(problem, _curved(smooth, problem.scores(each))[0]) for each in found]
-    (of_all, of_parts), lengths = _directions(problem, by_row, slopes, of_folds, by_fold, rng, ridge)
+        of_folds = [_slopes(problem, curved_at(each)[0]) for each in found]
+    shrinkage = _SHRINKAGE if is_told else 0.0
+    (of_all, of_parts), lengths = _directions(problem, by_row, slopes, of_folds, by_fold, rng, ridge, shrinkage)
     whole = [np.hstack([own, of_all]) for own in columns(free)]
     models = [[np.hstack([own, moves]) for own in columns(each)] for each, moves in zip(found, of_parts, strict=True)]
     if unshrunken is None:
@@ -231,11 +243,13 @@ def _directions(
     by_fold: list[np.ndarray],
     rng: np.random.Generator,
     ridge: np.ndarray | None,
+    shrinkage: float,
 ) -> tuple[tuple[np.ndarray, list[np.ndarray]], np.ndarray]:
     """Directions of all rows, and of those that are not in a fold, for one fold after the other.
 
     Those without a fold are of the same slopes, or of slopes of their own, one ndarray for every fold. Also returns the
-    slopes as combinations of the directions; ndarray of shape (n_directions, n_slopes).
+    slopes as combinations of the directions; ndarray of shape (n_directions, n_slopes). The curvature has ``ridge``,
+    and ``shrinkage`` times its own diagonal.
     """
     model, data = linear_model(problem).of_one_score, problem.data
 
@@ -247,7 +261,10 @@ def _directions(
 
     tables, gradients = list(map(hessian, by_fold)), list(map(pulled, by_fold))
     own = np.zeros(model.n_params) if ridge is None else ridge
-    curvature, gradient = Curvature.of(model, reduce(np.add, tables) + np.diag(own)), reduce(np.add, gradients)
+    curvature, gradient = (
+        Curvature.of(model, reduce(np.add, tables) + np.diag(own), shrinkage),
+        reduce(np.add, gradients),
+    )
     share = 1 - 1 / len(by_fold)  # of the rows, and so of the sums over them
     _, sizes, right = np.linalg.svd(curvature.descents(gradient), full_matrices=False)
     kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
@@ -257,7 +274,9 @@ def _directions(
     for number in range(len(by_fold)):
         of_parts = gradients if of_folds is None else [pulled(rows, of_folds[number]) for rows in by_fold]
         table, slope = (reduce(np.add, every[:number] + every[number + 1 :]) for every in (tables, of_parts))
-        found.append(_coefficients(model, Curvature.of(model, table + share * np.diag(own)), slope @ combined))
+        found.append(
+            _coefficients(model, Curvature.of(model, table + share * np.diag(own), shrinkage), slope @ combined)
+        )
     lengths = sizes[:kept, None] * right[:kept]
     return (_coefficients(model, curvature, gradient @ combined), found), lengths
 

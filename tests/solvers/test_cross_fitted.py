@@ -265,6 +265,46 @@ def test_an_optimum_that_loses_most_is_told_from_a_model_of_many_features_too():
     assert model.objective_ < 0.6  # it was .657, and constant scores have .69
 
 
+def draw_wide(n_samples, seed):
+    """Rows of 300 features, all of which say something of the label and 15 of the group."""
+    rng = np.random.default_rng(0)
+    coefficients = rng.normal(size=300)
+    coefficients[:15] += 1
+    rng = np.random.default_rng(seed)
+    groups = (rng.random(n_samples) < 0.35).astype(int)
+    X = rng.normal(size=(n_samples, 300))
+    X[:, :15] += 0.3 * groups[:, None]
+    y = (X @ coefficients / 9 + rng.logistic(size=n_samples) > 0.5).astype(int)
+    return X, y, groups
+
+
+@pytest.mark.parametrize("notion", [DemographicParity, EqualizedOdds])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_directions_of_few_rows_tell_no_labels_of_rows_not_seen(parity_problem, notion, seed):
+    """Features that say nothing of the labels lead to cross-fitted ones that say nothing of them either."""
+    problem = parity_problem(notion, 0.1, (600, 500))
+    noise = np.random.default_rng(seed).normal(size=(1100, 500))
+    wide = replace(problem.data, X=noise)
+    problem = replace(problem, data=wide, model=problem.model.with_features(500)).on(wide)
+    span = CrossFittedSpan.of(problem, wide.folds(5), np.random.default_rng(0))
+    centred = span.features - span.features.mean(axis=0)
+    labels = wide.y.numpy() - wide.y.numpy().mean()
+    fitted, *_ = np.linalg.lstsq(centred, labels, rcond=None)
+    share = 1 - np.mean((labels - centred @ fitted) ** 2) / np.mean(labels**2)
+    assert share < 0.05  # where labels were told, the share was a fifth
+
+
+@pytest.mark.slow
+def test_the_accuracy_of_few_rows_for_each_feature():
+    new, found = draw_wide(10_000, 99), []
+    for seed in (1, 2, 3):
+        rows = draw_wide(1500, seed)
+        found.append([(gap(model, new), model.score(*new[:2])) for model in (fitted(rows), fitted(rows, OLD))])
+    (own, accuracy), (old, other) = np.mean(found, axis=0)
+    assert own < old - 0.02
+    assert accuracy > other - 0.003
+
+
 def test_groups_with_coefficients_of_their_own(rows):
     model = fitted(rows, "cross_fitted", 0.03, group_interactions=True)
     assert model.coef_.shape == (2, 40)
