@@ -190,14 +190,14 @@ class PartialParity(
     Parameters
     ----------
     solver : str, default="auto"
-        "auto" takes the first of these solvers that suits the problem. "cross_fitted" takes linear scores of 9 to 1,000
-        features, and constraints on rates of decisions whose compared cells all have 100 rows or more, or on losses and
-        AUCs if the smallest cell has 50 rows and more, but fewer than eight for each feature. "span" takes
-        such scores, if all groups share the coefficients, and any constraints but those on AUCs. "augmented_lagrangian"
-        takes the rest, but "adam_lagrangian" takes modules with dropout or batch normalisation, which need
-        mini-batches. These four bound the reported metric, and so does "proxy_lagrangian". "idca",
-        "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound its surrogate;
-        "penalized_subgradient" has no bound.
+        "auto" takes the first of these solvers that suits the problem. "cross_fitted" takes linear scores of 9 to 5,000
+        features and constraints on rates of decisions whose compared cells all have 100 rows or more, or of 9 to 1,000
+        features and constraints on losses and AUCs if the smallest cell has 50 rows and more, but fewer than eight for
+        each feature. "span" takes linear scores of 9 to 1,000 features, if all groups share the coefficients, and any
+        constraints but those on AUCs. "augmented_lagrangian" takes the rest, but "adam_lagrangian" takes modules with
+        dropout or batch normalisation, which need mini-batches. These four bound the reported metric, and so does
+        "proxy_lagrangian". "idca", "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and
+        bound its surrogate; "penalized_subgradient" has no bound.
     max_iter : int or None, default=None
         Outer iterations of the solver; None is the solver's own default: 50 for "cross_fitted", "span" and
         "augmented_lagrangian", 100 for "idca", 20 for "stochastic_idca", 10000 for "switching_subgradient".

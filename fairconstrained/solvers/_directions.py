@@ -23,6 +23,7 @@ __all__ = [
     "curvature_table",
     "objective_slope",
     "obstacle_to_linear_scores",
+    "obstacle_to_many_features",
     "obstacle_to_shared_scores",
     "pulled_back",
     "smooth_point",
@@ -58,9 +59,13 @@ def obstacle_to_linear_scores(problem: Problem, most_features: int | None = None
     """
     if not isinstance(problem.model, LinearModel):
         return "linear scores"
-    if most_features is not None and problem.model.n_features > most_features:
-        return f"at most {most_features:,} features, and there are {problem.model.n_features:,}"
-    return ""
+    return "" if most_features is None else obstacle_to_many_features(problem, most_features)
+
+
+def obstacle_to_many_features(problem: Problem, most_features: int) -> str:
+    """Say that there are more features than that, in an empty string if there are not."""
+    n_features = problem.data.n_features
+    return "" if n_features <= most_features else f"at most {most_features:,} features, and there are {n_features:,}"
 
 
 def obstacle_to_shared_scores(problem: Problem, most_features: int | None = None) -> str:

@@ -22,6 +22,7 @@ from fairconstrained.solvers._base import (
     seconds_of,
     solver_state,
 )
+from fairconstrained.solvers._directions import MOST_FEATURES
 from fairconstrained.solvers._few_rows import FewDirections, InSpan, cut_short
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
@@ -89,7 +90,7 @@ class CrossFitted(Solver):
     made stricter by the difference, by at most nine tenths of kappa, where that can be kept. Bounds which the models
     without a ridge keep on both kinds of rows leave the unconstrained model as it is.
 
-    Takes linear scores, of at most 5,000 features for two classes. Where groups have coefficients of their own, b has
+    Takes linear scores of at most 5,000 features. Where groups have coefficients of their own, b has
     numbers for each group; the directions are those of scores shared by all groups. With several classes, the scores of
     all of them are the features of each.
 
@@ -134,14 +135,12 @@ class CrossFitted(Solver):
         Or other means and AUCs are compared of so few rows for each feature that the models of all rows fit their
         noise, see `has_few_rows`.
         """
-        if problem.domain is not None or cls.obstacle(problem) or not Span.suits_features(problem):
-            return False
-        if any(c.n_aux for c in problem.constraints):
+        if problem.domain is not None or cls.obstacle(problem) or any(c.n_aux for c in problem.constraints):
             return False
         fewest = fewest_in_cells(problem, 0)
         if all(c.counts_rows for c in problem.constraints):
-            return fewest >= _ROWS
-        bounds_metrics = all(c.bounds_metric for c in problem.constraints)
+            return fewest >= _ROWS and Span.suits_features(problem, MOST_FEATURES)
+        bounds_metrics = all(c.bounds_metric for c in problem.constraints) and Span.suits_features(problem)
         return bounds_metrics and fewest >= _ROWS_OF_MEANS and has_few_rows(problem)
 
     def solve(

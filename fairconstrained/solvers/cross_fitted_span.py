@@ -12,7 +12,7 @@ import torch
 
 from fairconstrained.constraints import on_some_rows
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._directions import MOST_FEATURES, obstacle_to_linear_scores
+from fairconstrained.solvers._directions import MOST_FEATURES, obstacle_to_linear_scores, obstacle_to_many_features
 from fairconstrained.solvers._last_of_data import LastOfData
 from fairconstrained.solvers.cross_fitted_models import (
     CrossFittedModels,
@@ -76,8 +76,10 @@ class CrossFittedSpan:
 
     @staticmethod
     def obstacle(problem: Problem) -> str:
-        """Say what the problem lacks, in an empty string if nothing: linear scores."""
-        return "" if is_of_linear_classes(problem) else obstacle_to_linear_scores(problem, MOST_FEATURES)
+        """Say what the problem lacks, in an empty string if nothing: linear scores, of not too many features."""
+        if is_of_linear_classes(problem):
+            return obstacle_to_many_features(problem, MOST_FEATURES)
+        return obstacle_to_linear_scores(problem, MOST_FEATURES)
 
     @classmethod
     def of(

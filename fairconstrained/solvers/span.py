@@ -113,9 +113,9 @@ class Span(Solver):
         return means and cls.suits_features(problem)
 
     @classmethod
-    def suits_features(cls, problem: Problem) -> bool:
+    def suits_features(cls, problem: Problem, most: int = _MANY) -> bool:
         """Whether there are more features than a span has, but not too many."""
-        return _FEW < problem.data.n_features <= _MANY
+        return _FEW < problem.data.n_features <= most
 
     def solve(
         self,

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from fairconstrained import PartialParityClassifier, RateParityClassifier, fairness_path
 from fairconstrained.constraints import DemographicParity, EqualizedOdds, LossParity
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.solvers import CrossFitted, SequentialQuadratic
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 
@@ -303,6 +305,22 @@ def test_the_accuracy_of_few_rows_for_each_feature():
     (own, accuracy), (old, other) = np.mean(found, axis=0)
     assert own < old - 0.02
     assert accuracy > other - 0.003
+
+
+@pytest.mark.slow
+def test_it_is_the_default_of_more_than_a_thousand_features():
+    X, y, groups = draw(600, 0)
+    wide = sp.csr_array(np.hstack([X, np.eye(600), np.eye(600)[::-1]]))
+    model = fitted((wide, y, groups))
+    assert model.solver_ == "cross_fitted"
+    assert model.constraint_values_["demographic_parity"] <= 0.05 + model.granularity_["demographic_parity"]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_very_wide_data_are_refused(n_classes):
+    rows = sp.csr_array(np.eye(30, 5001)), np.arange(30) % n_classes, np.arange(30) // 15
+    with pytest.raises(IncompatibleProblem, match="at most 5,000 features, and there are 5,001"):
+        fitted(rows, "cross_fitted", 0.5)
 
 
 def test_groups_with_coefficients_of_their_own(rows):
