@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from fairconstrained.constraints import BoundConstraint
 from fairconstrained.models import ClassModel, LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import (
@@ -21,6 +22,7 @@ from fairconstrained.solvers._directions import (
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._shrunken import shrunken_of_folds, unseen_scores
 from fairconstrained.solvers._unconstrained import smooth_without_constraints, unconstrained_of_parts
+from fairconstrained.views import RowLosses
 
 __all__ = [
     "CrossFittedModels",
@@ -120,8 +122,8 @@ def cross_fitted_models(problem: Problem, folds: np.ndarray, rng: np.random.Gene
 
     at, by_row = curved_at(free)
     slopes, of_folds = _slopes(problem, at), None
-    if any(c.is_fitted_loss for c in problem.constraints):
-        # They are residuals, which sum to about zero over all rows: those of the other rows would tell a fold's.
+    if any(_bounds_losses(c) for c in problem.constraints):
+        # Their slopes nearly cancel out over all rows: those of the other rows would tell a fold's.
         of_folds = [_slopes(problem, curved_at(each)[0]) for each in found]
     shrinkage = _SHRINKAGE if is_told else 0.0
     (of_all, of_parts), lengths = _directions(problem, by_row, slopes, of_folds, by_fold, rng, ridge, shrinkage)
@@ -170,6 +172,11 @@ def linear_model(problem: Problem) -> Any:
 def rows_by_fold(folds: np.ndarray) -> list[np.ndarray]:
     """Rows of one fold after the other."""
     return [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
+
+
+def _bounds_losses(constraint: BoundConstraint) -> bool:
+    """Whether means of losses are bounded or compared, of which the slopes are residuals."""
+    return constraint.is_fitted_loss or (isinstance(constraint, RowLosses) and not constraint.counts_rows)
 
 
 def _slopes(problem: Problem, scores: np.ndarray) -> np.ndarray:

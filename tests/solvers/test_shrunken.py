@@ -14,7 +14,7 @@ from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import CrossFitted
+from fairconstrained.solvers import CrossFitted, CrossFittedSpan
 from fairconstrained.solvers._shrunken import shrunken_of_folds
 from fairconstrained.solvers._unconstrained import unconstrained_of_parts
 from fairconstrained.solvers.cross_fitted_models import CrossFittedModels, Shrunk, sums_of_cells
@@ -102,6 +102,18 @@ def test_models_without_a_fold_are_told_for_tight_and_loose_bounds(kappa):
         else:
             assert part.constraints[0].metric(part.scores(state)) < 2 * kappa
             assert np.std(part.scores(state) - part.scores(result.model_state)) > 0.01
+
+
+def test_features_of_a_fold_do_not_know_its_labels():
+    """Labels by chance, so that any correlation of scores with them is one with labels that a model has seen."""
+    rng = np.random.default_rng(0)
+    groups, y = (rng.random(300) < 0.35).astype(int), np.where(rng.random(300) < 0.5, -1.0, 1.0)
+    data = FairData.from_arrays(rng.normal(size=(300, 50)), y, groups, ("a", "b"))
+    problem = Problem(Logistic().bind(data), (LossParity(0.05).bind(data),), data, model=LinearModel(50))
+    span = CrossFittedSpan.of(problem, data.folds(N_FOLDS), rng)
+    assert span.models.shrunken is not None
+    correlations = [np.corrcoef(feature, data.y.numpy())[0, 1] for feature in span.features.T]
+    assert np.abs(correlations).max() < 0.2  # the standard error is .06
 
 
 def auc(rows, kappa=0.02, **params):
