@@ -22,6 +22,10 @@ ON_LINES = {
     "threshold_optimizer": ("Fairlearn, thresholds by group", "linear_groups"),
     "grid_search": ("Fairlearn, grid search", "linear_errors"),
     "oxonfair": ("OxonFair, groups known", "linear_groups"),
+    "reweighing": ("AIF360, reweighing", "linear_errors"),
+    "reject_option": ("AIF360, reject option", "linear_groups"),
+    "equal_odds": ("AIF360, random equalized odds", "linear_groups"),
+    "gerry_fair": ("AIF360, GerryFair", "linear_groups"),
 }
 HEADER = (
     "Other",
@@ -67,7 +71,8 @@ def _times(stem: str, compared: pd.DataFrame, other: str, ours: str) -> str:
     else:
         seconds = pd.read_csv(TABLES / f"{stem}_seconds.csv").set_index(["notion", "method"]).stack()
         ratios = (seconds.xs(other, level="method") / seconds.xs(ours, level="method")).dropna()
-    return f"{ratios.median():.2g} ({ratios.min():.2g} to {ratios.max():.2g})"
+    middle, least, most = (f"{ratio:.2g}" if ratio < 100 else f"{ratio:.0f}" for ratio in ratios.quantile([0.5, 0, 1]))
+    return f"{middle} ({least} to {most})"
 
 
 def write(path: Path) -> None:
