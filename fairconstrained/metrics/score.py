@@ -132,7 +132,8 @@ def wasserstein_gap(
     if scores.min() < -_PROBABILITY_TOLERANCE or scores.max() > 1 + _PROBABILITY_TOLERANCE:
         raise ValueError(
             f"y_score must hold probabilities in [0, 1]; its range is [{scores.min():g}, {scores.max():g}]. "
-            "Pass predict_proba(X)[:, 1] rather than decision_function(X)."
+            "Pass predict_proba(X)[:, 1] of a classifier; statistical_parity_gap compares other scores and the "
+            "predictions of a regressor."
         )
     scores = np.clip(scores, 0.0, 1.0)
     rows = check_groups(sensitive_features, sample_weight, scores.size)
