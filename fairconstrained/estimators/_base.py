@@ -396,8 +396,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             if np.isnan(nearest.values[constraint.name]):
                 sentences.append(_UNDEFINED.format(constraint))
             elif violation > constraint.granularity:
-                complaint = constraint.complaint(constraint.at_excess(violation), self._bounded_rows)
-                sentences.append(f" Of the nearest other model, {complaint}")
+                value = f"{constraint.name} is {constraint.at_excess(violation):.4g} on the {self._bounded_rows}"
+                sentences.append(f" Of the nearest other model, {value}, where kappa is {constraint.kappa:g}.")
         return "".join(sentences)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:

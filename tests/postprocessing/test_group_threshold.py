@@ -474,7 +474,7 @@ def test_real_data(adult, name):
 def test_as_accurate_as_the_randomised_thresholds_of_fairlearn(adult, name, constraint):
     """Without a random decision; under equalized odds those reach what no thresholds do, see the notes of the class."""
     postprocessing = pytest.importorskip("fairlearn.postprocessing")
-    X, y, sex = adult[0][0].toarray(), *adult[0][1:]
+    X, y, sex = adult[0][0].toarray(), (adult[0][1] > 0).astype(int), adult[0][2]
     fitted = LogisticRegression(max_iter=1000).fit(X, y)
     theirs = postprocessing.ThresholdOptimizer(
         estimator=fitted,
