@@ -28,7 +28,7 @@ class NewRowsWarning(FairnessWarning):
 
 
 class CostlyBoundWarning(FairnessWarning):
-    """A bound takes most of what a model has above always predicting the more frequent class."""
+    """A bound takes most of what a model has above always predicting the more frequent class, or the mean."""
 
 
 class IncompatibleProblem(ValueError):

@@ -19,11 +19,11 @@ from typing_extensions import override
 from fairconstrained.checks.inputs import in_memory, warn_of_another_order
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.data import FairData
-from fairconstrained.estimators._accuracy import hints
 from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._published import PAPER, published_settings
 from fairconstrained.estimators._saved import SavedByParameters
+from fairconstrained.estimators._usefulness import hints
 from fairconstrained.estimators._watching import WatchesSolver
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, Stratified
 from fairconstrained.estimators.parameters import CheckedParameters
@@ -156,8 +156,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` by more than the
             granularity and two standard errors.
         CostlyBoundWarning
-            If the bound takes most of the accuracy above that of always predicting the more frequent class; see
-            ``hints_``.
+            If the bound takes most of the accuracy above that of always predicting the more frequent class, or of the
+            R² of a regressor; see ``hints_``.
         FairnessWarning
             If nothing is bounded, as there are no two groups to compare, if columns have the same row labels (index) in
             different orders, or if smooth rates are within ``kappa`` and those of the decisions are not.
@@ -446,9 +446,11 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         return "group_interactions=True" if is_free else ""
 
     def _cheaper_bound(self, data: FairData) -> str:
-        """Advice for a bound that costs much; empty where there is none."""
+        """Advice for a bound that costs much."""
         argument = self._group_argument(data)
-        return argument and f"If predictions may use the group, {argument} often costs less; otherwise raise kappa."
+        if not argument:
+            return "Loosen kappa."
+        return f"If predictions may use the group, {argument} often costs less; otherwise raise kappa."
 
     def _freed(self, problem: Problem) -> Problem:
         """The problem of a model that a costly bound is compared with: the same without bounds."""

@@ -14,7 +14,7 @@ from fairconstrained.checks.messages import (
     nothing_to_compare,
     shortened,
 )
-from fairconstrained.estimators._accuracy import costly_bound
+from fairconstrained.estimators._usefulness import costly_bound
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import SolverResult, Status, StoppedBy
@@ -63,7 +63,7 @@ def notices(
         caveats = (constraint.caveat(scores) for constraint in problem.constraints)
         yield from ((caveat, FairnessWarning) for caveat in caveats if caveat)
     if estimator.hints_:
-        yield costly_bound(estimator, problem.data), CostlyBoundWarning
+        yield costly_bound(estimator, problem, scores), CostlyBoundWarning
 
 
 def _unscaled(estimator: Any, columns: np.ndarray) -> str:

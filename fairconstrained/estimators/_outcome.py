@@ -13,6 +13,7 @@ import numpy as np
 
 from fairconstrained.estimators._new_row_promise import PromisesNewRows
 from fairconstrained.estimators._notices import notices
+from fairconstrained.estimators._usefulness import Usefulness
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups
 from fairconstrained.models import Model
 from fairconstrained.problem import Problem, Start
@@ -123,6 +124,10 @@ class TellsOutcome(PromisesNewRows):
     def _bounds_levels(self) -> bool:
         """Whether a bound is one on the levels of single groups, which no model may bring near zero."""
         return False
+
+    def _usefulness(self, problem: Problem, scores: np.ndarray) -> Usefulness | None:
+        """Return how much better the scores are than a constant; None where this has no measure."""
+        return None
 
     def _report(self, problem: Problem, state: Any, result: SolverResult, target: Target) -> dict[str, float]:
         """Set the fitted attributes that tell how it went, all of them from the scores at ``state``.

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from fairconstrained.callbacks import ProgressBar, watching
-from fairconstrained.estimators._accuracy import Accuracy
 from fairconstrained.estimators._outcome import TellsOutcome
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Callback, Solver, SolverResult
@@ -95,8 +94,8 @@ class WatchesSolver(TellsOutcome):
             if gap is not None and not np.isnan(gap.estimate):
                 line += f", about {gap.estimate:.3g} on new rows (standard error {gap.standard_error:.2g})"
             yield f"{line}; kappa is {constraint.kappa:g}"
-        if accuracy := Accuracy.of(self, problem, scores):
+        if found := self._usefulness(problem, scores):
             yield (
-                f"  accuracy: {accuracy.reached:.4f} on the {self._bounded_rows}; always predicting the more "
-                f"frequent class has {accuracy.majority:.4f}"
+                f"  {found.score}: {found.reached:.4f} on the {self._bounded_rows}; {found.constant} has "
+                f"{found.of_constant:.4f}"
             )

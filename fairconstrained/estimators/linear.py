@@ -23,11 +23,13 @@ from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._plain_models import plain_classifier, plain_regressor
 from fairconstrained.estimators._rows import check_squares, checked_features
+from fairconstrained.estimators._usefulness import Usefulness
 from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.models import LinearModel, ParametricModel
 from fairconstrained.models.layers import ACTIVATIONS, mlp
 from fairconstrained.models.module import ModuleModel, ModuleSpec
 from fairconstrained.models.perceptron import Perceptron
+from fairconstrained.problem import Problem
 
 __all__ = ["FairClassifierMixin", "FairRegressorMixin", "LinearScores", "ModuleScores"]
 
@@ -165,6 +167,9 @@ class FairClassifierMixin(ClassifierMixin):
     def _decision_threshold(self) -> float:
         return self.threshold
 
+    def _usefulness(self, problem: Problem, scores: np.ndarray) -> Usefulness | None:
+        return Usefulness.of_decisions(problem, scores) if scores.ndim == 1 else None
+
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Scores; above ``threshold`` the positive class ``classes_[1]`` is predicted.
 
@@ -298,6 +303,9 @@ class FairRegressorMixin(RegressorMixin):
     def _known_target(self, y: np.ndarray) -> Target:
         offset, scale = self._fitted.offset, self._fitted.scale
         return Target((self._numbers(y) - offset) / scale, offset, scale)
+
+    def _usefulness(self, problem: Problem, scores: np.ndarray) -> Usefulness:
+        return Usefulness.of_predictions(problem, scores, getattr(self, "loss", "squared"))
 
     @staticmethod
     def _numbers(y: np.ndarray) -> np.ndarray:

@@ -1,20 +1,25 @@
-"""The hint that a bound takes most of the accuracy, and what a fit tells while it goes on."""
+"""The hint that a bound takes most of the accuracy or of the R², and what a fit tells while it goes on."""
 
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import d2_absolute_error_score, r2_score
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from fairconstrained import (
     FairBoostingClassifier,
+    FairBoostingRegressor,
     FairHeadClassifier,
+    FairHeadRegressor,
     GroupLossClassifier,
+    GroupLossRegressor,
     LossParityClassifier,
     PartialParityClassifier,
+    PartialParityRegressor,
     RateParityClassifier,
     fairness_path,
 )
@@ -38,6 +43,9 @@ X = X - X.mean(axis=0)
 SCORES_ALIKE = PartialParityClassifier(0.01, constraint="statistical_parity")
 
 
+TARGET = X[:, 0] + 0.2 * X[:, 1]
+
+
 def model(**options):
     return RateParityClassifier(**{"kappa": 0.01, **options})
 
@@ -55,6 +63,53 @@ def test_a_costly_bound_is_told_with_numbers_that_are_true():
     assert f"is {free.score(X, Y):.3f} without the bound, {fitted.score(X, Y):.3f} with it" in hint
     assert f"and {majority:.3f} for always" in hint
     assert fitted.score(X, Y) - majority < 0.5 * (free.score(X, Y) - majority)
+
+
+@pytest.mark.parametrize(
+    ("loss", "measure", "name", "constant"),
+    [
+        ("squared", r2_score, "R²", "always predicting the mean"),
+        ("absolute", d2_absolute_error_score, "D² of absolute errors", "always predicting the median"),
+    ],
+)
+def test_a_costly_bound_of_a_regressor_is_told_with_its_own_score(loss, measure, name, constant):
+    bounded = GroupLossRegressor(0.01, constraint="mean_score_parity", loss=loss)
+    with pytest.warns(CostlyBoundWarning, match=f"takes most of the {name} above that of {constant}; hints_"):
+        bounded.fit(X, TARGET, sensitive_features=GROUPS)
+    free = clone(bounded).set_params(kappa=None).fit(X, TARGET, sensitive_features=GROUPS)
+    before, after = (measure(TARGET, fitted.predict(X)) for fitted in (free, bounded))
+    assert bounded.hints_ == [
+        f"The {name} on the training rows is {before:.3f} without the bound, {after:.3f} with it, and 0.000 for "
+        f"{constant}. Loosen kappa."
+    ]
+    assert before > 0.9
+    assert after < 0.1
+
+
+def test_losses_that_are_made_alike_may_leave_less_than_the_mean():
+    of_b, noise = GROUPS == "b", np.random.default_rng(0).normal(size=Y.size)
+    y = np.where(of_b, 1.2 * noise, X[:, 1] + 0.1 * noise)
+    bounded = GroupLossRegressor(0.01, constraint="loss_parity")
+    with pytest.warns(CostlyBoundWarning, match="takes most of the R²"):
+        bounded.fit(X, y, sensitive_features=GROUPS)
+    assert bounded.status_ == "optimal"
+    assert bounded.score(X, y) < 0
+
+
+def test_no_hint_where_no_prediction_of_the_features_is_better_than_the_mean():
+    noise = np.random.default_rng(1).normal(size=Y.size)
+    parity = PartialParityRegressor(0.05).fit(X, noise, sensitive_features=GROUPS)
+    assert parity.status_ == "optimal"
+    assert parity.hints_ == []
+
+
+def test_what_the_hint_of_a_regressor_advises_costs_less():
+    parity = PartialParityRegressor(0.05)
+    with pytest.warns(CostlyBoundWarning, match="group_interactions=True often costs less"):
+        shared = clone(parity).fit(X, TARGET, sensitive_features=GROUPS)
+    other = clone(parity).set_params(group_interactions=True).fit(X, TARGET, sensitive_features=GROUPS)
+    assert other.score(X, TARGET, sensitive_features=GROUPS) > shared.score(X, TARGET) + 0.3
+    assert other.hints_ == []
 
 
 def test_what_the_hint_advises_costs_less():
@@ -96,6 +151,16 @@ def test_a_head_is_to_know_the_group():
     assert "use_groups=True" in told.hints_[0]
     knows = FairHeadClassifier(base, head, use_groups=True, random_state=0, cv=2)
     assert knows.fit(X, Y, sensitive_features=GROUPS).hints_ == []
+
+
+def test_a_head_on_a_regressor_is_to_know_the_group():
+    told = FairHeadRegressor(LinearRegression(), PartialParityRegressor(0.05), random_state=0, cv=2)
+    with pytest.warns(CostlyBoundWarning, match="takes most of the R².* use_groups=True often costs less"):
+        told.fit(X, TARGET, sensitive_features=GROUPS)
+    assert "without the bound" in told.hints_[0]
+    knows = clone(told).set_params(use_groups=True).fit(X, TARGET, sensitive_features=GROUPS)
+    assert knows.score(X, TARGET, sensitive_features=GROUPS) > told.score(X, TARGET) + 0.3
+    assert knows.hints_ == []
 
 
 @pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.FairnessWarning")
@@ -155,6 +220,15 @@ def test_trees_are_to_have_a_column_of_the_group(capfd):
     other = clone(trees).fit(with_group, y, sensitive_features=group)
     assert other.score(with_group, y) > 0.7
     assert other.hints_ == []
+
+
+@pytest.mark.filterwarnings("ignore:solver 'newton_boosting'. no iterate kept the bound")
+def test_trees_of_a_regressor_are_to_have_a_column_of_the_group():
+    pytest.importorskip("lightgbm")
+    trees = FairBoostingRegressor(0.1, n_estimators=40, num_leaves=8, cv=2)
+    with pytest.warns(CostlyBoundWarning, match="takes most of the R².* adding one often costs less"):
+        (hint,) = trees.fit(X, TARGET, sensitive_features=GROUPS).hints_
+    assert "The R² on the training rows scored out of fold is 0." in hint
 
 
 def test_the_penalty_of_a_network_may_take_most_of_the_accuracy():
