@@ -12,6 +12,9 @@ __all__ = ["ScoreBasis"]
 
 #: Rows for each function of the scores, and functions at most. With few rows, many functions overfit the bound.
 _ROWS_PER_FUNCTION, _MOST = 3000, 6
+#: Rows of the smallest group for each function of a regressor's predictions where groups are known. One function could
+#: only shift and stretch those of a group, which makes no two distributions alike that differ in their form.
+_KNOWN_ROWS_PER_FUNCTION = 250
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +26,9 @@ class ScoreBasis:
 
     .. math:: B_j(s), \quad b_g, \quad b_g B_j(s) \qquad \text{for all } j, g.
 
-    There is one function for every 3,000 rows, at least one and at most six. Between the least and the largest score,
-    the spline has knots at the ranks :math:`(j - 1/2) / (k - 1)`.
+    There is one function for every 3,000 rows, or for every 250 rows of the smallest group if that makes more, the
+    groups are known and the scores are those of a regressor; at least one and at most six. Between the least and the
+    largest score, the spline has knots at the ranks :math:`(j - 1/2) / (k - 1)`.
 
     Attributes
     ----------
@@ -42,7 +46,7 @@ class ScoreBasis:
     scale: np.ndarray
 
     @classmethod
-    def of(cls, scores: np.ndarray, groups: np.ndarray) -> Self:
+    def of(cls, scores: np.ndarray, groups: np.ndarray, n_known: int = 0) -> Self:
         """Place the knots by the scores of some rows, and standardise the features there.
 
         Parameters
@@ -50,9 +54,13 @@ class ScoreBasis:
         scores : ndarray of shape (n_samples, n_scores)
         groups : ndarray of shape (n_samples, n_group_columns)
             Probabilities of the groups; may have no columns.
+        n_known : int, default=0
+            Rows of the smallest group where groups are known and the scores are those of a regressor, otherwise 0.
         """
+        n_functions = max(scores.shape[0] // _ROWS_PER_FUNCTION, n_known // _KNOWN_ROWS_PER_FUNCTION, 1)
+        splines = tuple(_spline(column, min(n_functions, _MOST)) for column in scores.T)
         n_groups = groups.shape[1]
-        raw = cls(tuple(map(_spline, scores.T)), groups.mean(axis=0), np.zeros(1), np.ones(1))
+        raw = cls(splines, groups.mean(axis=0), np.zeros(1), np.ones(1))
         features = raw.features(scores, groups)
         deviation = features.std(axis=0)
         assert features.shape[1] == (raw.width + 1) * (n_groups + 1) - 1
@@ -76,9 +84,8 @@ class ScoreBasis:
         return (np.hstack([columns, centred, *products]) - self.mean) / self.scale
 
 
-def _spline(scores: np.ndarray) -> SplineTransformer | None:
+def _spline(scores: np.ndarray, n_functions: int) -> SplineTransformer | None:
     """The spline with knots at the ranks of the scores, each once where scores are equal."""
-    n_functions = int(np.clip(scores.size // _ROWS_PER_FUNCTION, 1, _MOST))
     inner = (np.arange(1, n_functions) - 0.5) / max(n_functions - 1, 1)
     knots = np.unique(np.quantile(scores, [0.0, *inner, 1.0]))
     knots = knots[np.append(True, np.diff(knots) > 1e-9 * (1 + np.abs(knots[1:])))]

@@ -140,6 +140,12 @@ class GroupTargets(NamedTuple):
         """A number for every row that is the same for rows of the same groups; ndarray of shape (n_samples,)."""
         return np.unique(self.columns, axis=0, return_inverse=True)[1].ravel()
 
+    @property
+    def n_smallest(self) -> int:
+        """Number of rows of the smallest group."""
+        counts = self.columns.sum(axis=0) if self.overlap else np.bincount(self.columns[:, 0])
+        return int(counts.min())
+
     def without_rows(self) -> GroupTargets:
         """Names of the groups, without the rows."""
         return self._replace(columns=self.columns[:0])

@@ -140,8 +140,9 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
 
     With the scores s of a row and the probabilities :math:`b_g` of its groups, less their means, the features are
     functions :math:`B_1, \ldots, B_k` of a linear spline of s, the :math:`b_g`, and the products
-    :math:`b_g B_j(s)`, each with mean 0 and standard deviation 1. The number k is one for every 3,000 rows, at least
-    one and at most six; the knots are at evenly spread ranks of the scores.
+    :math:`b_g B_j(s)`, each with mean 0 and standard deviation 1. The number k is one for every 3,000 rows, or
+    of a regressor with ``use_groups=True`` for every 250 rows of the smallest group if that makes more; at least one,
+    and at most six. The knots are at evenly spread ranks of the scores.
 
     Attributes
     ----------
@@ -242,9 +243,12 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         columns = Columns(X, y, targets, sensitive_features, sample_weight, fit_params)
         self._check_estimators(columns)
         scores, shares = self._fitted_scores(columns, groups)
+        n_known = 0
         if self.use_groups and self.groups_.compares:
             shares = targets.indicators()
-        self.basis_ = ScoreBasis.of(scores, shares)
+            # decisions of a classifier need few functions, and gain nothing from more that would overfit the bound
+            n_known = 0 if classifies(self._base) else targets.n_smallest
+        self.basis_ = ScoreBasis.of(scores, shares, n_known)
         return self.basis_.features(scores, shares)
 
     def transform(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:

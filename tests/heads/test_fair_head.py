@@ -703,6 +703,25 @@ def test_more_rows_have_more_functions_of_the_scores():
     assert levels.features(np.array([[0.0], [1.0], [2.0]]), np.empty((3, 0))).shape[1] <= 6
 
 
+def test_known_groups_of_few_rows_have_more_functions_of_the_scores():
+    rng = np.random.default_rng(0)
+    for n_smallest, n_functions in ((0, 1), (499, 1), (500, 2), (999, 3), (2000, 6)):
+        scores, groups = rng.normal(size=(2500, 1)), rng.integers(0, 2, (2500, 1)).astype(float)
+        assert ScoreBasis.of(scores, groups, n_smallest).features(scores, groups).shape[1] == 2 * n_functions + 1
+
+
+def test_a_head_that_knows_groups_of_few_rows_makes_distributions_of_another_form_alike():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 1000)
+    x = np.where(groups == 1, rng.lognormal(0.0, 1.0, 2000), -rng.lognormal(0.0, 1.0, 2000))
+    y = x + 0.3 * rng.normal(size=2000)
+    parity = PartialParityRegressor(0.05)
+    head = FairHeadRegressor(LinearRegression(), parity, use_groups=True, cv=2, random_state=0)
+    head.fit(x[:, None], y, sensitive_features=groups)
+    assert head.status_ == "optimal"
+    assert head.score(x[:, None], y, sensitive_features=groups) > 0.2
+
+
 def test_models_under_a_head_forget_their_rows_with_it_but_finished_ones_keep_them(rows):
     X, y, groups = rows
     free = RateParityClassifier(kappa=None)
