@@ -19,7 +19,7 @@ from fairconstrained.solvers._decision_costs import follow_costs
 from fairconstrained.terms import Terms, TermsPoint
 from fairconstrained.views import RowLosses
 
-__all__ = ["Pressure", "Pull"]
+__all__ = ["STEP", "Pressure", "Pull"]
 
 #: Blur of the surrogates in standard deviations of the scores, at first and finally. The scores of a few trees have few
 #: values, of which a narrow surrogate sees none or a whole group. It stays wider where the bounded scores are those of
@@ -38,7 +38,7 @@ _PROPORTIONAL, _LASTING, _FASTEST = 2.0, 0.1, 0.3
 #: has not fallen by a quarter within a period, and halved where it has changed sign.
 _STRONGEST, _STRONGEST_OF_SLACK = 100.0, 4.0
 #: Length of the step of a row in standard deviations of the scores (of at most 3) that the constraints alone can cause.
-_STEP, _WIDEST = 0.6, 3.0
+STEP, _WIDEST = 0.6, 3.0
 #: Largest sum of the absolute slopes of the constraints, in multiples of that of the objective. More would only push
 #: rows apart whose gap no tree can close.
 _MOST = 3.0
@@ -126,6 +126,8 @@ class Pressure:
         Whether the bounded scores are those of trees that have not seen the rows.
     has_costs : bool, default=False
         Whether the objective has costs of decisions, which constraints can add to.
+    step : float, default=0.6
+        Length of the step of a row, in standard deviations of the scores, that the constraints alone can cause.
 
     Attributes
     ----------
@@ -141,12 +143,14 @@ class Pressure:
         n_before: int = 0,
         for_unseen_rows: bool = False,
         has_costs: bool = False,
+        step: float = STEP,
     ) -> None:
         constraints, self._lasting = (start or Start(None)).continued(terms.constraints)
         nothing = _Nothing(terms.objective.loss, terms.data)
         self._has_costs, self._widens = has_costs, for_unseen_rows
         self._final_blur = _FINAL_BLUR_OF_UNSEEN if for_unseen_rows else _FINAL_BLUR
         self._last_narrow = _NARROW_ROUNDS * (n_before + n_rounds) - n_before
+        self._step = step
         self._terms = Terms(nothing, constraints, terms.data, terms.threshold)
         self.mean = self._lasting.copy()
         self._kappas = np.array([c.kappa for c in constraints])
@@ -277,7 +281,7 @@ class Pressure:
         costs, slopes = self._costs(scores, multipliers), point.slopes(0.0, multipliers)[0].numpy()
         others, curvature = self._convex_curvature(scores, multipliers)
         straight = slopes if others is multipliers else point.slopes(0.0, others)[0].numpy()
-        curvature = curvature + np.abs(straight) / (_STEP * min(self._spread, _WIDEST))
+        curvature = curvature + np.abs(straight) / (self._step * min(self._spread, _WIDEST))
         return Pull(slopes, curvature, costs)
 
     def _no_pull(self) -> Pull:

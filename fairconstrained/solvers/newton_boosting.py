@@ -27,7 +27,7 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.solvers._decision_costs import costs_of, follow_costs
 from fairconstrained.solvers._options import Count, Positive
-from fairconstrained.solvers._pressure import Pressure, Pull
+from fairconstrained.solvers._pressure import STEP, Pressure, Pull
 from fairconstrained.terms import Measured
 from fairconstrained.views import Exact, FullBatch, RowLosses
 
@@ -38,6 +38,9 @@ _OBSERVED = 4
 #: Largest costs of a decision by constraints in multiples of those by the objective. With larger ones rows would be
 #: fitted to the opposite of their labels, where small changes of multipliers turn the decisions of whole groups.
 _MOST_COSTS = 0.9
+#: How far the longest steps that constraints alone can cause lead over all trees, in standard deviations of the scores,
+#: where shorter ones have ended on the way to the bounds.
+_WAY = 16.0
 #: Messages where the model is a constant, and where it is worse than one.
 _NO_TREE = (
     "no tree could be grown, as no split leaves enough rows on both sides and gains enough, so that all scores are the "
@@ -80,7 +83,9 @@ class NewtonBoosting(Solver, is_registered=False):
     of new rows follows.
 
     The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
-    ``kappa`` plus their granularity, or the one nearest to that. Where there is none and losses of groups are bounded,
+    ``kappa`` plus their granularity, or the one nearest to that. Where there is none, as few trees or a small
+    :math:`\eta` end on the way to bounds that are far from the first scores, other trees are grown with longer steps
+    along the constraints, and those nearer to the bounds count. Where there is none and losses of groups are bounded,
     trees are grown without constraints, whose prefixes may keep them, or be nearer if no decisions are bounded, and
     under one such bound others along the largest loss. The prefix of least objective of all, where that is another one,
     is the result's candidate: with few rows, trees may have learnt all they can before the multipliers have found their
@@ -143,6 +148,16 @@ class NewtonBoosting(Solver, is_registered=False):
         result = run.complete()
         if result.stopped_by:
             return result
+        longer = _WAY / (self.learning_rate * self.n_trees)
+        if result.status.is_infeasible and longer > STEP and not all(c.is_fitted_loss for c in problem.constraints):
+            further = _Run(self, problem, None, seed, Recorder(None, 0), step=longer)
+            found = further.complete()
+            n_evaluations = result.n_evaluations + found.n_evaluations
+            if further.merit < run.merit:
+                # a multiple of the other scores may keep the bounds at a lower objective
+                candidates = (*found.candidates, result.model_state, *result.candidates)
+                run, result = further, replace(found, candidates=candidates)
+            result = replace(result, n_evaluations=n_evaluations)
         # trees without a pull give up bounds on decisions, which those with one may all but keep
         may_be_nearer = all(c.decision_threshold is None for c in problem.constraints)
         for objective in _objectives_alone(problem) if result.status.is_infeasible else ():
@@ -269,7 +284,8 @@ class _Step(NamedTuple):
 class _Run:
     """One run of the solver; where trees follow an objective ``alone``, constraints judge them and do not pull.
 
-    ``best`` is the best prefix within the bounds, or the one nearest to them, and ``least`` that of least objective.
+    ``step`` is the longest step that constraints alone can cause, in standard deviations of the scores. ``best`` is
+    the best prefix within the bounds, or the one nearest to them, and ``least`` that of least objective.
     """
 
     solver: NewtonBoosting
@@ -278,6 +294,7 @@ class _Run:
     seed: int
     recorder: Recorder
     alone: BoundObjective | None = None
+    step: float = STEP
     n_grown: int = 0
     measured_at: int = -1
     best: _Prefix | None = None
@@ -301,8 +318,15 @@ class _Run:
         self.n_planned = solver.n_trees - self.n_before
         self.every = replace(solver, n_trees=max(self.n_planned, 1)).trees_per_measurement
         self.decisions = objective.decisions if objective.counts_errors else None
-        options, has_costs = (max(self.n_planned, 1), self.n_before), self.decisions is not None
-        self.pressure = Pressure(self.problem, start, *options, solver.n_folds is not None, has_costs)
+        self.pressure = Pressure(
+            self.problem,
+            start,
+            max(self.n_planned, 1),
+            self.n_before,
+            for_unseen_rows=solver.n_folds is not None,
+            has_costs=self.decisions is not None,
+            step=self.step,
+        )
         rows = self.model.binned(data, learning_rate=solver.learning_rate, seed=self.seed)
         self.boosters = [Growth(rows, *each) for each in zip(unseen, begin, strict=True)]
         earlier = None if kept is None or start is None else start.solver_state

@@ -634,10 +634,10 @@ def test_a_tight_bound_shifts_late_trees_and_not_the_first_ones():
     X, y, groups = make_biased_classification(3000, 4, random_state=3, **options)
     kept = (y == 1) | (np.arange(len(y)) % 2 == 0)
     trees = {"n_estimators": 60, "num_leaves": 4, "cv": None}
-    model = FairBoostingClassifier(0.001, constraint="equalized_odds", new_row_folds=None, **trees)
+    model = FairBoostingClassifier(0.0, constraint="equalized_odds", new_row_folds=None, **trees)
     with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
         model.fit(X[kept], y[kept], sensitive_features=groups[kept])
-    assert model.constraint_values_["equalized_odds"] <= 0.001 + model.granularity_["equalized_odds"]
+    assert model.constraint_values_["equalized_odds"] <= model.granularity_["equalized_odds"]
     assert model.n_trees_ > 30
     assert model.score(X[kept], y[kept]) > y[kept].mean() + 0.01
 

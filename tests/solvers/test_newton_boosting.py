@@ -63,6 +63,19 @@ def test_weights_count_as_in_lightgbm(rows):
     np.testing.assert_allclose(result.model_state.scores(X), plain.predict(X, raw_score=True), atol=1e-5)
 
 
+@pytest.mark.parametrize(("n_trees", "learning_rate"), [(15, 0.1), (30, 0.1), (100, 0.02)])
+def test_few_or_small_steps_reach_a_bound_that_is_far(rows, n_trees, learning_rate):
+    X, y, _ = rows
+    problem = problem_of(rows, DemographicParity(0.05))
+    result = solved(problem, n_trees=n_trees, learning_rate=learning_rate)
+    scores = result.model_state.scores(X)
+    assert result.status is Status.COMPLETED
+    assert problem.holds(scores)
+    assert np.mean((scores > 0) == y) > 0.65  # half of the rows are positive
+    assert result.multipliers is not None
+    assert result.n_evaluations > 2 * n_trees  # those with shorter steps count as well
+
+
 def test_squared_loss_has_the_trees_of_regression(rows):
     X, y, _ = rows
     result = solved(problem_of(rows, objective=Squared()), n_trees=20)

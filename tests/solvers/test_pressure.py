@@ -55,6 +55,15 @@ def test_slopes_are_those_of_the_constraint_alone(data):
     np.testing.assert_allclose(curvature / np.abs(slopes), (curvature / np.abs(slopes))[0])
 
 
+@pytest.mark.parametrize("step", [0.6, 1.5])
+def test_no_step_of_the_constraints_alone_is_longer_than_it_may_be(data, step):
+    pressure, _ = pressure_on(data, DemographicParity(0.01), step=step)
+    scores = scores_of(data)
+    responding(pressure, scores).refine(scores, np.array([0.3]))
+    slopes, curvature, _ = pulled(pressure, scores, 1e9)
+    np.testing.assert_allclose(np.abs(slopes), step * scores.std() * curvature)
+
+
 def test_slopes_are_at_most_thrice_those_of_the_objective(data):
     pressure, _ = pressure_on(data, DemographicParity(0.01))
     scores = scores_of(data)
