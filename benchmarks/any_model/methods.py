@@ -19,6 +19,7 @@ from benchmarks.any_model.trees import Seconds, Trees
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier, fairness_path
 from fairconstrained.constraints import LossParity
 from fairconstrained.data import FairData
+from fairconstrained.models.boosted_trees import mean_of_unseen
 from fairconstrained.solvers import NewtonBoosting
 
 #: kappa of a model without a bound.
@@ -235,19 +236,20 @@ def _boosting(setting: Setting, **params: Any) -> Iterator[Outcome]:
 
 
 def out_of_fold_answers(model: Any, part: Part) -> Response | None:
-    """Answers of boosted trees for the training rows, each by the booster that has not seen it; None without folds."""
+    """Answers of boosted trees for the training rows, each by boosters that have not seen it; None without folds."""
     n_boosters = model.n_boosters_
     if n_boosters == 1 or model.booster_ is None:
         return None
     labels, codes = np.unique(part.groups, return_inverse=True)
     features, size = as_codes(part.X), model.n_trees_ // n_boosters
     data = FairData.from_arrays(features, part.y.astype(float), codes, tuple(labels))
-    scores = np.empty(part.y.size)
-    for place, unseen in enumerate(NewtonBoosting(n_folds=n_boosters).unseen_rows(data)):
-        rows = data.order[unseen]
-        # the booster of the model is the mean of all, one after the other
-        scores[rows] = n_boosters * model.booster_.predict(features[rows], place * size, size, raw_score=True)
-    return response_of_scores(scores)
+    unseen = [data.order[rows] for rows in NewtonBoosting(n_folds=n_boosters).unseen_rows(data)]
+    # the booster of the model is the mean of all, one after the other
+    scores = (
+        n_boosters * model.booster_.predict(features[rows], place * size, size, raw_score=True)
+        for place, rows in enumerate(unseen)
+    )
+    return response_of_scores(mean_of_unseen(unseen, scores))
 
 
 def network(setting: Setting) -> Iterator[Outcome]:

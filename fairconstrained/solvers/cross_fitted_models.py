@@ -45,8 +45,9 @@ _FEW_ROWS = 8
 #: scores were halved, and how often they are at most.
 _CURVED_ROWS, _CURVED_SHARE, _HALVED = 5, 0.5, 10
 #: Rows for each feature below which directions are those at constant scores, and their ridge, in multiples of the
-#: diagonal of the curvature.
-_TOLD_ROWS, _SHRINKAGE = 10, 1.0
+#: diagonal of the curvature; and rows of the smallest compared cell from which on. With fewer, a fold has too few to
+#: measure such directions: of twelve problems with 100 rows and 60 features, three no longer kept their bound.
+_TOLD_ROWS, _SHRINKAGE, _TOLD_CELL = 10, 1.0, 100
 
 
 class CrossFittedModels(NamedTuple):
@@ -114,7 +115,8 @@ def cross_fitted_models(problem: Problem, folds: np.ndarray, rng: np.random.Gene
         n_evaluations += more
     # Of so few rows, a model knows the labels by heart. Slopes at its scores would tell those of a fold: a regression
     # of the slopes of the other rows on their features finds the model again, which has seen the fold.
-    is_told = unshrunken is None and _counting(data.weights.numpy()) < _TOLD_ROWS * data.n_features
+    has_few = _counting(data.weights.numpy()) < _TOLD_ROWS * data.n_features
+    is_told = unshrunken is None and has_few and fewest_in_cells(problem, np.inf) >= _TOLD_CELL
 
     def curved_at(params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores = problem.scores(params)

@@ -277,7 +277,7 @@ def test_a_violation_is_never_silent(classes):
 
 
 def test_what_a_rescaling_has_rescued_is_said(classes):
-    nearest = r"Of the nearest other model, statistical_parity is 0\.\d+ on the training rows and exceeds kappa=0\.01"
+    nearest = r"Of the nearest other model, statistical_parity is 0\.\d+ on the training rows, where kappa is 0\.01\."
     message = rf"no iterate kept the bound, and the best constant.*{nearest}"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         model = fit(classifier(kappa=0.01, max_iter=1, constraint="statistical_parity"), classes)
