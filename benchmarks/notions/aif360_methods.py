@@ -14,26 +14,14 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.any_model.methods import Outcome, quiet
-from benchmarks.any_model.notions import Response
-from benchmarks.any_model.trees import Seconds
+from benchmarks.any_model.methods import Outcome
 from benchmarks.notions.catalogue import Rows
-from benchmarks.notions.peer import Peer
+from benchmarks.notions.peer import Peer, answered
 from benchmarks.notions.setting import Setting
 
 #: Rounds of the game, of which the default, 10, is for a first look.
 _ROUNDS = 100
 _UNPRIVILEGED, _PRIVILEGED = [{"group": 0.0}], [{"group": 1.0}]
-
-
-def _answered(setting: Setting, fit: Callable[[Rows], Callable[[Rows], np.ndarray]]) -> Outcome:
-    """Fit on the training rows, and take the decisions on both parts."""
-    seconds = Seconds()
-    with seconds.count(), quiet():
-        decisions = fit(setting.split.train)  # type: ignore[arg-type]
-    with quiet():
-        test, train = (Response(np.asarray(decisions(part), dtype=float).ravel()) for part in setting.split[::-1])  # type: ignore[arg-type]
-    return Outcome(setting.bound, test, train, seconds.total)
 
 
 def _regression(rows: Rows, weights: np.ndarray | None = None) -> LogisticRegression:
@@ -68,7 +56,7 @@ def reweighing(setting: Setting) -> Outcome:
         model = _regression(train, found.instance_weights)
         return lambda rows: model.predict(rows.X)
 
-    return _answered(setting, fit)
+    return answered(setting, fit)
 
 
 def _after_regression(train: Rows, corrected: Any) -> Callable[[Rows], Any]:
@@ -103,7 +91,7 @@ def reject_option(setting: Setting) -> Outcome:
         predicted = _after_regression(train, model)
         return lambda rows: model.predict(predicted(rows)).labels
 
-    return _answered(setting, fit)
+    return answered(setting, fit)
 
 
 def equal_odds(setting: Setting) -> Outcome:
@@ -123,7 +111,7 @@ def equal_odds(setting: Setting) -> Outcome:
 
         return expected
 
-    return _answered(setting, fit)
+    return answered(setting, fit)
 
 
 def gerry_fair(setting: Setting) -> Outcome:
@@ -143,7 +131,7 @@ def gerry_fair(setting: Setting) -> Outcome:
         model.fit(_data_set(train, privileged(train)))
         return lambda rows: model.predict(_data_set(rows, privileged(rows)), threshold=None).labels
 
-    return _answered(setting, fit)
+    return answered(setting, fit)
 
 
 PEERS: dict[str, Peer] = {

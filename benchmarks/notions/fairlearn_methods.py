@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.any_model.methods import Outcome, quiet
-from benchmarks.any_model.notions import Response
-from benchmarks.any_model.trees import Seconds
-from benchmarks.notions.peer import Peer
+from benchmarks.any_model.methods import Outcome
+from benchmarks.notions.peer import Peer, answered
 from benchmarks.notions.setting import Setting
 
 
@@ -56,12 +54,12 @@ def _moment(setting: Setting) -> Any:
 
 
 def _fitted(model: Any, setting: Setting, expected: Callable[[Any, Any], np.ndarray]) -> Outcome:
-    train, seconds = setting.split.train, Seconds()
-    strata = {"control_features": train.strata} if setting.entry.within else {}  # type: ignore[attr-defined]
-    with seconds.count(), quiet():
+    def fit(train: Any) -> Callable[[Any], np.ndarray]:
+        strata = {"control_features": train.strata} if setting.entry.within else {}
         model.fit(train.X, train.y, sensitive_features=train.groups, **strata)
-    test, train_response = (Response(expected(model, part)) for part in (setting.split.test, train))
-    return Outcome(setting.bound, test, train_response, seconds.total)
+        return lambda rows: expected(model, rows)
+
+    return answered(setting, fit)
 
 
 def exponentiated_gradient(setting: Setting) -> Outcome:

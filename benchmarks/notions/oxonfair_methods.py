@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.any_model.methods import Outcome, quiet
-from benchmarks.any_model.notions import Response
+from benchmarks.any_model.methods import Outcome
 from benchmarks.any_model.peers import oxonfair_rows, rows_kept_apart
-from benchmarks.any_model.trees import Seconds
-from benchmarks.notions.peer import Peer
+from benchmarks.notions.peer import Peer, answered
 from benchmarks.notions.setting import Setting
 
 #: Names of the rates in OxonFair's group metrics, how groups are compared, and whether the bound's complement is given.
@@ -38,16 +37,15 @@ def oxonfair(setting: Setting) -> Outcome:
     metric: Any = getattr(group_metrics, name)
     metric = getattr(metric, compared) if compared else metric
     bound = 1 - setting.bound if is_complement else setting.bound
-    seconds = Seconds()
-    with seconds.count(), quiet():
-        fitted, kept = rows_kept_apart(setting.split.train, setting.seed)
+
+    def fit(train: Any) -> Callable[[Any], np.ndarray]:
+        fitted, kept = rows_kept_apart(train, setting.seed)
         base = LogisticRegression(max_iter=1000).fit(fitted.X, fitted.y)
         model = FairPredictor(base, oxonfair_rows(kept))
         model.fit(group_metrics.accuracy, metric, bound)
-    test, train = (
-        Response(np.asarray(model.predict(oxonfair_rows(part)), dtype=float)) for part in setting.split[::-1]
-    )
-    return Outcome(setting.bound, test, train, seconds.total)
+        return lambda rows: model.predict(oxonfair_rows(rows))
+
+    return answered(setting, fit)
 
 
 PEERS: dict[str, Peer] = {"oxonfair": Peer(oxonfair, "oxonfair", tuple(_METRICS))}

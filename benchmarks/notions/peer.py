@@ -1,12 +1,17 @@
-"""A method of another package: how it is fitted, the package that it needs, and its notions."""
+"""A method of another package: the package that it needs, its notions, and how it is fitted and asked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Any
 
-from benchmarks.any_model.methods import Outcome
+import numpy as np
+
+from benchmarks.any_model.methods import Outcome, quiet
+from benchmarks.any_model.notions import Response
+from benchmarks.any_model.trees import Seconds
 from benchmarks.notions.setting import Setting
 
 
@@ -30,3 +35,16 @@ class Peer:
     def missing(self) -> str:
         """The reason why it cannot be run here; empty if it can."""
         return "" if find_spec(self.package) is not None else f"{self.package} is not installed"
+
+
+def answered(setting: Setting, fit: Callable[[Any], Callable[[Any], np.ndarray]]) -> Outcome:
+    """Fit on the training rows, which is timed, and take the decisions on both parts.
+
+    ``fit`` takes the training rows and returns a function from rows to decisions, or to their probabilities.
+    """
+    seconds = Seconds()
+    with seconds.count(), quiet():
+        decisions = fit(setting.split.train)
+    with quiet():
+        test, train = (Response(np.asarray(decisions(part), dtype=float).ravel()) for part in setting.split[::-1])
+    return Outcome(setting.bound, test, train, seconds.total)

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from benchmarks.loss_parity.methods import BATCH, Outcome, Setting
-from benchmarks.loss_parity.methods._torch import Rows, even_batches, follow, row_losses
+from benchmarks.loss_parity.methods._torch import Rows, even_batches, follow, n_differences, row_losses
 from benchmarks.loss_parity.network import new_network
 
 
@@ -40,9 +40,7 @@ def _steps(
 ) -> Iterator[None]:
     import cooper
 
-    n_groups = weights.numel()
-    differences = setting.constraint.differences
-    n_constraints = differences(torch.zeros(n_groups), torch.ones(n_groups), torch.eye(n_groups)).numel()
+    n_constraints = n_differences(setting.constraint, weights.numel())
     augmented = (
         {}
         if penalty is None
@@ -63,7 +61,7 @@ def _steps(
 
         def compute_cmp_state(self, batch: Rows) -> Any:
             losses = row_losses(network(batch.X).squeeze(1), batch.y)
-            excess = differences(losses, batch.y, batch.member) - setting.kappa
+            excess = setting.constraint.differences(losses, batch.y, batch.member) - setting.kappa
             observed = {self.gaps: cooper.ConstraintState(violation=excess)}
             return cooper.CMPState(loss=(losses * (batch.member @ weights)).mean(), observed_constraints=observed)
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from benchmarks.loss_parity.methods import BATCH, Outcome, Setting
-from benchmarks.loss_parity.methods._torch import Rows, follow, row_losses
+from benchmarks.loss_parity.methods._torch import Rows, follow, n_differences, row_losses
 from benchmarks.loss_parity.network import new_network
 
 #: The paper's parameters (section 4.2) in the package's words: tau, eta, rho, M_y; mu and beta.
@@ -41,9 +41,8 @@ def steps(
     """One update for every mini-batch; the smoothed method has SGD in a Moreau envelope."""
     from humancompatible.train.dual_optim import ALM, MoreauEnvelope
 
-    n_groups = weights.numel()
     dual = ALM(
-        m=constraint.differences(torch.zeros(n_groups), torch.ones(n_groups), torch.eye(n_groups)).numel(),
+        m=n_differences(constraint, weights.numel()),
         lr=DUAL_RATE,
         penalty=PENALTY,
         is_ineq=True,

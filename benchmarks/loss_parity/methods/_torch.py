@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,11 @@ class Rows(NamedTuple):
 def row_losses(logits: Tensor, y: Tensor) -> Tensor:
     """Log loss of every row."""
     return binary_cross_entropy_with_logits(logits, (y + 1) / 2, reduction="none")
+
+
+def n_differences(constraint: ModuleType, n_groups: int) -> int:
+    """Number of differences that a constraint bounds, for so many groups."""
+    return constraint.differences(torch.zeros(n_groups), torch.ones(n_groups), torch.eye(n_groups)).numel()
 
 
 def even_batches(rows: Rows, size: int, seed: int) -> Iterator[Rows]:
