@@ -16,6 +16,7 @@ from fairconstrained.constraints.compared_groups import AUTO, by_label, grouped_
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._outcome import Target
+from fairconstrained.estimators._usefulness import Usefulness
 from fairconstrained.estimators._worst_loss import BOUNDED_GROUP_LOSS, MINIMAX, MinimisesWorstLoss
 from fairconstrained.estimators.linear import FairClassifierMixin, FairRegressorMixin, ModuleScores
 from fairconstrained.estimators.parameters import (
@@ -282,3 +283,7 @@ class GroupLossRegressor(FairRegressorMixin, BaseGroupLoss):
     @override
     def _unit_of_objective(self, target: Target) -> float:
         return target.scale ** (2 if self.loss == "squared" else 1)
+
+    @override
+    def _usefulness(self, problem: Problem, scores: np.ndarray) -> Usefulness:
+        return Usefulness.of_predictions(problem, scores, self.loss)

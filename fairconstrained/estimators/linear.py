@@ -305,7 +305,7 @@ class FairRegressorMixin(RegressorMixin):
         return Target((self._numbers(y) - offset) / scale, offset, scale)
 
     def _usefulness(self, problem: Problem, scores: np.ndarray) -> Usefulness:
-        return Usefulness.of_predictions(problem, scores, getattr(self, "loss", "squared"))
+        return Usefulness.of_predictions(problem, scores, "squared")
 
     @staticmethod
     def _numbers(y: np.ndarray) -> np.ndarray:
