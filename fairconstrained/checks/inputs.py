@@ -19,6 +19,7 @@ __all__ = [
     "as_numbers",
     "as_table",
     "as_targets",
+    "check_group_of_every_row",
     "in_memory",
     "is_dask",
     "refuse_masked",
@@ -70,6 +71,15 @@ def as_table(sensitive_features: Any) -> Any:
     if not np.isfinite(numeric.to_numpy(dtype=float)).all():
         raise ValueError("sensitive_features contains infinity; groups must be finite values.")
     return frame
+
+
+def check_group_of_every_row(n_given: int, n_samples: int) -> None:
+    """Raise ValueError if the sensitive features have ``n_given`` rows, and not ``n_samples``."""
+    if n_given != n_samples:
+        raise ValueError(
+            f"sensitive_features must have a row for each of the {n_samples} rows, and has {n_given}. Pass columns "
+            "with the groups of the rows, and not the names of columns."
+        )
 
 
 def is_dask(values: Any) -> bool:

@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length
 
+from fairconstrained.checks.inputs import check_group_of_every_row
 from fairconstrained.checks.messages import nothing_to_compare, shortened
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, is_membership
@@ -82,5 +82,5 @@ def codes_of(y: np.ndarray, sensitive_features: Any, classes: np.ndarray, labels
     if sensitive_features is None:
         return np.zeros(len(y), dtype=int)
     codes = GroupEncoder.encode(sensitive_features, labels)
-    check_consistent_length(y, codes)
+    check_group_of_every_row(codes.size, len(y))
     return codes

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_consistent_length
 from typing_extensions import override
 
 from fairconstrained.callbacks import StopTraining, TrainingCallback
+from fairconstrained.checks.inputs import check_group_of_every_row
 from fairconstrained.checks.messages import shortened
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.estimators._base import BaseFairEstimator
@@ -61,7 +61,7 @@ class HeldOut:
         sensitive_features = Stratified.of(sensitive_features).features
         if sensitive_features is not None:
             found = Groups.of(sensitive_features, overlapping)
-            check_consistent_length(y, found.codes)
+            check_group_of_every_row(found.codes.size, len(y))
             if found.unions is None:  # the parts of groups that overlap may be tiny
                 groups = found.codes
         there = np.flatnonzero(sample_weight)

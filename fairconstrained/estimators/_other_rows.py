@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from fairconstrained.checks.inputs import check_group_of_every_row
 from fairconstrained.checks.messages import BY_ROUTING
 from fairconstrained.data import FairData
 from fairconstrained.estimators._outcome import Target, TellsOutcome
@@ -132,5 +133,5 @@ class MeasuresOtherRows(TellsOutcome):
                     "needs group_interactions=False."
                 )
             codes = fitted.small.encode(sensitive_features, fitted.labels)
-            check_consistent_length(X, codes)
+            check_group_of_every_row(codes.size, X.shape[0])
         return fitted.offset + fitted.scale * fitted.model.scores(fitted.start.model_state, X, codes)

@@ -13,7 +13,7 @@ from sklearn.base import _fit_context
 from sklearn.linear_model import LinearRegression
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from typing_extensions import override
 
 from fairconstrained.checks.inputs import as_numbers
@@ -75,7 +75,6 @@ class _Pairs(NamedTuple):
     def of(cls, y: np.ndarray, qid: Any, sensitive_features: Any) -> Self:
         """All pairs; raises ValueError if there are none."""
         groups = encode_groups(sensitive_features, y, None)
-        check_consistent_length(y, groups.codes)
         queries = check_queries(qid, y.size)
         found = query_pairs(y, queries)
         if not len(found):

@@ -6,9 +6,8 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length
 
-from fairconstrained.checks.inputs import in_memory
+from fairconstrained.checks.inputs import check_group_of_every_row, in_memory
 from fairconstrained.checks.messages import shortened
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.groups import MERGED, GroupEncoder, Groups, Strata
@@ -117,7 +116,7 @@ def encode_groups(
     if sensitive_features is None:
         return Groups(np.zeros(y.shape[0], dtype=np.int64), (None,))
     groups = Groups.of(sensitive_features, overlapping)
-    check_consistent_length(y, groups.codes)
+    check_group_of_every_row(groups.codes.size, y.shape[0])
     if sample_weight is not None:
         empty = [name for name, w in zip(groups.names, groups.sums(sample_weight), strict=True) if w == 0]
         if empty:

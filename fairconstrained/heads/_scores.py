@@ -11,9 +11,8 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.special import expit, logit
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_consistent_length
 
-from fairconstrained.checks.inputs import as_table
+from fairconstrained.checks.inputs import as_table, check_group_of_every_row
 from fairconstrained.checks.messages import shortened
 from fairconstrained.estimators.grouping import SmallGroups
 from fairconstrained.groups import GroupEncoder, Groups
@@ -125,7 +124,7 @@ class GroupTargets(NamedTuple):
         if sensitive_features is None:
             return cls(np.zeros((n_samples, 1), dtype=int), (None,), False)
         groups = Groups.of(sensitive_features, overlapping)
-        check_consistent_length(np.empty(n_samples), groups.codes)
+        check_group_of_every_row(groups.codes.size, n_samples)
         if groups.unions is None:
             return cls(groups.codes[:, None], groups.labels, False)
         return cls(groups.unions.of_rows(groups.codes).toarray().astype(int), groups.names, True)

@@ -28,7 +28,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from tqdm import tqdm
 
 from fairconstrained.certification.seen_rows import overlap_with_fit
-from fairconstrained.checks.inputs import as_targets, in_memory
+from fairconstrained.checks.inputs import as_targets, check_group_of_every_row, in_memory
 from fairconstrained.checks.messages import BY_ROUTING
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
@@ -283,6 +283,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
                     f"{BY_ROUTING}. Or set use_groups=False."
                 )
             groups = self.groups_.indicators_of(sensitive_features)
+            check_group_of_every_row(groups.shape[0], scores.shape[0])
         return self.basis_.features(scores, groups)
 
     def _check_names(self, X: Any, reset: bool = True) -> None:

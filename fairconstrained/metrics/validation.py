@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from fairconstrained.checks.inputs import refuse_masked
+from fairconstrained.checks.inputs import check_group_of_every_row, refuse_masked
 from fairconstrained.checks.messages import is_number, shortened_table
 from fairconstrained.groups import Groups, Unions
 
@@ -131,8 +131,7 @@ def check_groups(
         return sensitive_features
     groups = Groups.of(sensitive_features, overlapping)
     n_samples = groups.codes.size if n_samples is None else n_samples
-    if groups.codes.size != n_samples:
-        raise ValueError(f"sensitive_features has {groups.codes.size} rows, the labels or scores {n_samples}.")
+    check_group_of_every_row(groups.codes.size, n_samples)
     if sample_weight is None:
         return GroupedRows(groups, np.ones(n_samples))
     refuse_masked(sample_weight=sample_weight)

@@ -14,9 +14,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from fairconstrained.checks.inputs import without_none
+from fairconstrained.checks.inputs import check_group_of_every_row, without_none
 from fairconstrained.checks.messages import BY_ROUTING
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS
@@ -187,7 +187,7 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
                 f"{BY_ROUTING}."
             )
         codes = self._small.encode(sensitive_features, self._labels)
-        check_consistent_length(scores, codes)
+        check_group_of_every_row(codes.size, scores.shape[0])
         return self._changed(scores, codes)
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
