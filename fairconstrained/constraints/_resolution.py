@@ -10,14 +10,12 @@ import numpy as np
 from fairconstrained.data import Cells
 from fairconstrained.groups import MERGED
 
-__all__ = ["FINEST", "CellSizes", "check_sizes", "resolution"]
+__all__ = ["FINEST", "CellSizes", "advice_on_numbers", "check_sizes", "resolution"]
 
 #: Weight that one row may have in a metric however small ``kappa`` is.
 FINEST = 0.02
 #: Cells that a message lists at most.
 _SHOWN = 10
-#: Rows that most groups have at most where the groups are the values of a number.
-_OF_NUMBERS = 2
 #: Rounding of shares, which are sums of floats.
 _ROUNDING = 1e-9
 
@@ -104,6 +102,13 @@ class CellSizes(NamedTuple):
         return "{" + ", ".join(parts) + "}"
 
 
+def advice_on_numbers(n_small: int) -> str:
+    """Return the end of a message about ``n_small`` groups or cells with too few rows: many may be single numbers."""
+    if n_small <= _SHOWN:
+        return ""
+    return " If the groups are numbers, such as ages, divide these into bands before, as with pandas.cut."
+
+
 def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> None:
     """Raise ValueError, with the counts, if a cell has no rows, or one of its rows counts more than the limit.
 
@@ -126,14 +131,11 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     if limit >= 1:
         raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}. {remedy}.")
     needed = int(np.ceil(sizes.units[cells].max() / limit - _ROUNDING))
-    bands = ""
-    if sizes.counts.size > _SHOWN and np.median(sizes.counts) <= _OF_NUMBERS:
-        bands = " If the groups are numbers, such as ages, divide these into bands before, as with pandas.cut."
     wider = ", widen the interval" if (sizes.units[cells] > 1).any() else ""
     raise ValueError(
         f"{notion} with kappa={kappa:g} needs cells in which no row counts more than {limit:.3g}, that is at least "
         f"{needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}. {remedy}"
-        f"{wider}, or raise kappa.{bands}"
+        f"{wider}, or raise kappa.{advice_on_numbers(cells.size)}"
     )
 
 

@@ -16,7 +16,7 @@ from fairconstrained.cells import cell_maxima, cell_sums
 from fairconstrained.checks.messages import shortened
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._resolution import CellSizes, resolution
+from fairconstrained.constraints._resolution import CellSizes, advice_on_numbers, resolution
 from fairconstrained.data import FairData
 from fairconstrained.groups import MERGED, Groups, Unions
 from fairconstrained.metrics.cell_means import Blocks, Notion, by_group
@@ -179,16 +179,17 @@ class ComparedGroups:
             cells = everything.cell_sizes(data, notion)
             counts = {label: int(n) for label, n in zip(cells.labels, cells.counts, strict=True) if n < min_size}
         shown, of_user = shortened(counts), notion.mergeable
+        numbers = advice_on_numbers(len(counts))
         if small == "error":
             if not min(counts.values()):
                 raise ValueError(
                     "these groups have no rows, or none with a label that is compared, so that their rates do not "
                     f"exist: {shown}. Merge {of_user}, {_SMALL_GROUPS}, or bound a rate of all rows, as "
-                    "demographic_parity does."
+                    f"demographic_parity does.{numbers}"
                 )
             raise ValueError(
                 f"these groups have fewer than min_group_size={min_size} rows (of a label that is compared, if any "
-                f"are): {shown}. Merge {of_user}, {_SMALL_GROUPS}, or lower min_group_size."
+                f"are): {shown}. Merge {of_user}, {_SMALL_GROUPS}, or lower min_group_size.{numbers}"
             )
         if small == "ignore":
             return everything._without(is_small, None)
