@@ -83,10 +83,17 @@ class MeasuresOtherRows(TellsOutcome):
         Raises
         ------
         ValueError
-            For invalid data, and for a group of a table of booleans that has no rows; other groups are left out then.
+            For invalid data, without the groups that were compared in `fit`, and for a group of a table of booleans
+            that has no rows; other groups are left out then.
         """
         data, scores = self._measured_rows(X, y, Stratified.joined(sensitive_features, strata), sample_weight)
-        return self._values_on(data, scores)
+        return self._with_groups(self._values_on(data, scores), sensitive_features)
+
+    def _with_groups(self, values: dict[str, float], sensitive_features: Any) -> dict[str, float]:
+        """Return the values on other rows; raises ValueError if there are none because groups were left out."""
+        if self.constraint_values_ and not values and sensitive_features is None:
+            raise ValueError("constraint_values is about groups: pass sensitive_features, the group of every row.")
+        return values
 
     def _answering_rows_of_fit(self, X: Any, y: Any, **columns: Any) -> Self:
         """Return what answers for the rows of the fit, given again with its columns, as it answers for new rows.

@@ -257,13 +257,14 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         Raises
         ------
         ValueError
-            For invalid data, without ``qid``, or if no query has two documents of different relevance.
+            For invalid data, without ``qid`` or the groups that were compared in `fit`, or if no query has two
+            documents of different relevance.
         """
         check_is_fitted(self)
         X, y = self._documents(X, y, reset=False)
         problem = self._measuring()._pair_problem(X, y, _Pairs.of(y, qid, sensitive_features))
         scores = problem.scores(self._fitted.start.model_state)
-        return {c.name: c.metric(scores) for c in problem.constraints}
+        return self._with_groups({c.name: c.metric(scores) for c in problem.constraints}, sensitive_features)
 
     def _pair_problem(self, X: Any, y: np.ndarray, pairs: _Pairs) -> Problem:
         """Return the problem in which differences of scores are rows, all of them positive."""

@@ -165,6 +165,8 @@ def test_pairs_have_their_own_values():
     gap = pairwise_ranking_gap(y[~first], model.predict(X[~first]), **others)
     found = model.constraint_values(X[~first], y[~first], **others)
     assert found == {"pairwise_ranking": pytest.approx(gap)}
+    with pytest.raises(ValueError, match="pass sensitive_features, the group of every row"):
+        model.constraint_values(X, y, qid=qid)
 
 
 def test_errors(fitted):
@@ -173,7 +175,9 @@ def test_errors(fitted):
         model.constraint_values(X[TEST], y[TEST] + 5, sensitive_features=LETTERS[TEST])
     with pytest.raises(ValueError, match="features"):
         model.constraint_values(X[TEST, :2], y[TEST], sensitive_features=LETTERS[TEST])
-    assert model.constraint_values(X[TEST], y[TEST]) == {}
+    with pytest.raises(ValueError, match="pass sensitive_features, the group of every row"):
+        model.constraint_values(X[TEST], y[TEST])
+    assert model.constraint_values(X[TEST], y[TEST], sensitive_features=["a"] * TEST.size) == {}
 
 
 @pytest.mark.slow
