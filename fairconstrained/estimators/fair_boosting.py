@@ -51,8 +51,9 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
 
     With ``objective="zero_one"``, or another count of decisions, trees follow the costs of decisions, which the bound
     changes for all rows: fewer errors, and no calibrated probabilities, see :doc:`/guide/boosted_trees`. The threshold
-    is not moved to where the training rows have fewest errors, as the trees know these by heart, unless the bound needs
-    it or the decisions are no better than the same one for all rows.
+    is moved to where the out-of-fold scores have the fewest errors within the bound. With ``cv=None`` trees know the
+    rows by heart, so that it stays, unless the bound needs it or the decisions are no better than the same one for all
+    rows.
 
     Trees memorise the rows that they are fitted to, and would overfit the bound as well. So by default F is the mean of
     two boosters (five for few rows), each fitted without a half (two fifths) of the rows, and ``kappa`` bounds the gap
