@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -126,6 +127,18 @@ def load_celeba() -> Table:
     features = frame.drop(columns=["Attractive", "Male"]).to_numpy(dtype=float)
     groups = np.where(frame["Male"] > 0, "male", "female")
     return Table("celeba", (features > 0).astype(float), frame["Attractive"].to_numpy(dtype=int), groups)
+
+
+def missing(modules: Iterable[str]) -> list[str]:
+    """Those of the modules that are not installed."""
+    return [name for name in modules if not _is_installed(name)]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # not even the package that it would be in
+        return False
 
 
 def set_threads(threads: int) -> None:

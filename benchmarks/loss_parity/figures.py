@@ -17,9 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from benchmarks.loss_parity.constraints import constraints
-from benchmarks.loss_parity.datasets import datasets
-from benchmarks.loss_parity.methods import methods
+from benchmarks.loss_parity.constraints import CONSTRAINTS
+from benchmarks.loss_parity.datasets import DATASETS
+from benchmarks.loss_parity.methods import METHODS
 from benchmarks.loss_parity.tasks import KAPPA, PARTS
 from benchmarks.partial_fairness.figures import one_legend, panels
 from fairconstrained.plotting import ScoreDensityDisplay
@@ -69,7 +69,7 @@ def draw_way(history: pd.DataFrame) -> Figure:
                 ax.set_xlabel("seconds", fontsize=8)
             if not column:
                 ax.set_ylabel({"signed": "signed gap"}.get(value, value))
-        axes[2 * band, column].set_title(methods()[name].LABEL, fontsize=9)
+        axes[2 * band, column].set_title(METHODS[name].label, fontsize=9)
     _share_limits([axes[2 * band] for band in range(bands)], len(names), (0.0, MOST))
     _share_limits([axes[2 * band + 1] for band in range(bands)], len(names), (-MOST_GAP, MOST_GAP))
     for ax in axes[-2:, (len(names) - 1) % WIDE + 1 :].flat:
@@ -112,7 +112,7 @@ def draw_densities(predictions: pd.DataFrame) -> Figure:
         )
         for group, curve in display.lines_.items():
             curve.set(label=str(group), linewidth=1.1)
-        ax.set_title(methods()[name].LABEL, fontsize=9)
+        ax.set_title(METHODS[name].label, fontsize=9)
         ax.set(ylabel="", xlim=(0, 1), yticks=[])
         ax.tick_params(labelsize=7)
     for ax in axes.flat[len(names) :]:
@@ -131,7 +131,7 @@ def draw_radar(results: pd.DataFrame) -> Figure:
     for ax, part in zip(axes, PARTS, strict=True):
         for name in _present(results):
             own = results[results.method == name][[f"{part}_{metric}" for metric in RADAR]].mean().to_numpy()
-            ax.plot(around, np.append(own, own[0]), label=methods()[name].LABEL, **_style(name))
+            ax.plot(around, np.append(own, own[0]), label=METHODS[name].label, **_style(name))
         ax.set_xticks(angles, RADAR)
         ax.set_title({"train": "training part", "test": "test part"}[part], fontsize=10)
         ax.tick_params(axis="y", labelsize=7)
@@ -142,9 +142,8 @@ def draw_radar(results: pd.DataFrame) -> Figure:
 
 def _style(name: str) -> dict[str, Any]:
     """A colour of its own, or that of the method which it is another implementation of, dashed."""
-    known = methods()
-    own = [other for other, module in known.items() if not hasattr(module, "LIKE")]
-    like = getattr(known[name], "LIKE", name)
+    own = [other for other, method in METHODS.items() if not method.like]
+    like = METHODS[name].like or name
     return {
         "color": COLORS[own.index(like) % len(COLORS)],
         "linestyle": "-" if like == name else "--",
@@ -153,7 +152,7 @@ def _style(name: str) -> dict[str, Any]:
 
 
 def _present(table: pd.DataFrame) -> list[str]:
-    return [name for name in methods() if name in set(table.method)]
+    return [name for name in METHODS if name in set(table.method)]
 
 
 class Drawing(NamedTuple):
@@ -177,7 +176,7 @@ def draw_all(tables: dict[str, pd.DataFrame], folder: Path, stem: str) -> list[P
     for name, drawing in FIGURES.items():
         for (data, split, constraint), rows in tables[drawing.table].groupby(["dataset", "split", "constraint"]):
             figure = drawing.draw(rows)
-            title = f"{datasets()[data].TITLE}, {split} split, {constraints()[constraint].TITLE}: {drawing.shows}"
+            title = f"{DATASETS[data].title}, {split} split, {CONSTRAINTS[constraint].title}: {drawing.shows}"
             figure.suptitle(title, fontsize=10)
             paths.append(folder / f"{stem}_{data}_{split}_{constraint}_{name}.png")
             figure.savefig(paths[-1], dpi=100, pil_kwargs={"optimize": True})

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
@@ -16,19 +15,17 @@ import pandas as pd
 import torch
 from scipy.special import expit
 
-from benchmarks._common import RESULTS
+from benchmarks._common import RESULTS, missing
 from benchmarks._runner import Row, TaskOfFields, joined
-from benchmarks.loss_parity.constraints import constraints, signed_gap
-from benchmarks.loss_parity.datasets import SPLITS, Part, Parts, datasets, load_parts, split_seed
-from benchmarks.loss_parity.discovery import missing
-from benchmarks.loss_parity.methods import Setting, Visit, methods
+from benchmarks.loss_parity.constraints import CONSTRAINTS, Constraint
+from benchmarks.loss_parity.datasets import DATASETS, Part, Parts, load_parts, split_seed
+from benchmarks.loss_parity.methods import METHODS, Setting, Visit
 from benchmarks.loss_parity.network import scores
 from fairconstrained.metrics import inaccuracy, independence_gap, separation_gap, sufficiency_gap, wasserstein_gap
 
-#: The published bound, number of runs and seconds of a run (section 4.2 and the authors' configuration).
+#: The published bound and number of runs (section 4.2 and the authors' configuration).
 KAPPA = 0.005
 N_SEEDS = 10
-SECONDS = 30.0
 #: What the gap may exceed kappa by.
 TOLERANCE = 1e-6
 PARTS = ("train", "test")
@@ -68,30 +65,29 @@ class Task(TaskOfFields):
 
 
 def time_limits(seconds: float | None = None) -> dict[str, float]:
-    """Processor time of a run on every data set in seconds: that given, else its own, else the published one."""
-    return {name: seconds or getattr(module, "SECONDS", SECONDS) for name, module in datasets().items()}
+    """Processor time of a run on every data set in seconds: that given, else its own."""
+    return {name: seconds or dataset.seconds for name, dataset in DATASETS.items()}
 
 
 def all_tasks(
     chosen: Sequence[Sequence[str]], seeds: int, limits: Mapping[str, float], stem: str = "loss_parity"
 ) -> Iterator[Task]:
     """The tasks of the chosen data sets, splits, constraints and methods, seed 0 first, as far as installed."""
-    known = methods()
-    names = [name for name in chosen[3] if not missing(known[name])]
+    names = [name for name in chosen[3] if not missing(METHODS[name].requires)]
     for name in set(chosen[3]) - set(names):
-        print(f"{name} is left out: {', '.join(missing(known[name]))} not installed")
+        print(f"{name} is left out: {', '.join(missing(METHODS[name].requires))} not installed")
     for seed, dataset, split, constraint, name in product(range(seeds), *chosen[:3], names):
-        if split in getattr(datasets()[dataset], "SPLITS", SPLITS):
-            ends_itself = getattr(known[name], "ENDS_ITSELF", False)
-            yield Task(dataset, split, constraint, name, seed, None if ends_itself else limits[dataset], stem)
+        if split in DATASETS[dataset].splits:
+            limit = None if METHODS[name].ends_itself else limits[dataset]
+            yield Task(dataset, split, constraint, name, seed, limit, stem)
 
 
 def run_task(task: Task) -> list[Row]:
     """Train and measure; the way there goes to a file of its own, see `trace_of`."""
     torch.set_num_threads(1)
     parts = load_parts(task.dataset, split_seed(task.split, task.seed))
-    constraint = constraints()[task.constraint]
-    run, begin = methods()[task.method].run, time.perf_counter()
+    constraint = CONSTRAINTS[task.constraint]
+    run, begin = METHODS[task.method].run, time.perf_counter()
     setting = Setting(parts.train, constraint, KAPPA, task.seed, task.limit)
     outcome = run(setting)
     seconds, wall_seconds = setting.elapsed, time.perf_counter() - begin
@@ -105,7 +101,7 @@ def run_task(task: Task) -> list[Row]:
     return [task.columns | row]
 
 
-def measures(part: Part, params: np.ndarray, constraint: ModuleType) -> dict[str, float]:
+def measures(part: Part, params: np.ndarray, constraint: Constraint) -> dict[str, float]:
     """The metrics of the paper (section 2) and the mean loss; NaN where a rate has no rows."""
     found = scores(params, part.X)
     predicted, groups = np.where(found > 0, 1, -1), {"sensitive_features": part.groups}
@@ -122,9 +118,9 @@ def measures(part: Part, params: np.ndarray, constraint: ModuleType) -> dict[str
     }
 
 
-def _loss_and_gaps(part: Part, found: np.ndarray, constraint: ModuleType) -> tuple[float, float, float]:
+def _loss_and_gaps(part: Part, found: np.ndarray, constraint: Constraint) -> tuple[float, float, float]:
     loss, rows = float(np.logaddexp(0, -part.y * found).mean()), (part.y, found, part.groups)
-    return loss, constraint.gap(*rows), signed_gap(constraint, *rows)
+    return loss, constraint.gap(*rows), constraint.signed_gap(*rows)
 
 
 def trace_of(task: Task) -> Path:
@@ -132,7 +128,7 @@ def trace_of(task: Task) -> Path:
     return RESULTS / f"{task.stem}_runs" / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', task.name)}.npz"
 
 
-def _save_trace(task: Task, parts: Parts, visits: list[Visit], constraint: ModuleType) -> None:
+def _save_trace(task: Task, parts: Parts, visits: list[Visit], constraint: Constraint) -> None:
     way = []
     for visit in visits:
         values = [_loss_and_gaps(part, scores(visit.params, part.X), constraint) for part in parts]

@@ -1,6 +1,4 @@
-"""The loss parity benchmark: what its folders hold, a tiny run of methods, and the tables made of it."""
-
-from types import SimpleNamespace
+"""The loss parity benchmark: gaps in torch, a tiny run of methods, and the tables made of it."""
 
 import numpy as np
 import pandas as pd
@@ -10,15 +8,14 @@ import torch
 pytest.importorskip("tqdm")
 pytest.importorskip("matplotlib")
 
-from benchmarks._common import Table
+from benchmarks._common import Table, missing
 from benchmarks._runner import read, run_all
-from benchmarks.loss_parity import datasets, figures, tables, tasks
-from benchmarks.loss_parity.constraints import constraints, signed_gap
-from benchmarks.loss_parity.datasets import Part, load_parts
-from benchmarks.loss_parity.discovery import missing
-from benchmarks.loss_parity.methods import Setting, methods, published
-from benchmarks.loss_parity.methods._loop import record_times
+from benchmarks.loss_parity import figures, tables, tasks
+from benchmarks.loss_parity.constraints import CONSTRAINTS
+from benchmarks.loss_parity.datasets import DATASETS, SPLITS, Dataset, Part, load_parts, split_seed
+from benchmarks.loss_parity.methods import METHODS, Setting, published
 from benchmarks.loss_parity.methods._ours import _steps
+from benchmarks.loss_parity.methods._setting import record_times
 from benchmarks.loss_parity.methods._torch import Rows, even_batches
 from benchmarks.loss_parity.network import new_network, parameters_of, scores
 from benchmarks.loss_parity.problems import problem_of
@@ -35,26 +32,15 @@ def tiny(monkeypatch, tmp_path):
     """A data set of 300 rows beside the others, and a folder for the results."""
     X, y, groups = make_biased_classification(n_samples=300, n_features=4, random_state=0)
     table = Table(TINY, X, np.where(y == y.max(), 1, -1), np.asarray(groups).astype(str))
-    module = SimpleNamespace(TITLE="tiny", load=lambda: table)
-    known = {**datasets.datasets(), TINY: module}
-    monkeypatch.setattr(datasets, "datasets", lambda: known)
-    monkeypatch.setattr(figures, "datasets", lambda: known)
-    monkeypatch.setattr(tasks, "datasets", lambda: known)
+    monkeypatch.setitem(DATASETS, TINY, Dataset("tiny", lambda: table))
     monkeypatch.setattr(tasks, "RESULTS", tmp_path)
     load_parts.cache_clear()
     yield tmp_path
     load_parts.cache_clear()
 
 
-def test_folders_are_complete():
-    for module in methods().values():
-        assert module.LABEL
-        assert callable(module.run)
-    assert len({module.LABEL for module in methods().values()}) == len(methods())
-    for module in datasets.datasets().values():
-        assert module.TITLE
-        assert callable(module.load)
-    assert next(iter(constraints())) == "demographic_parity"
+def test_every_method_has_a_label_of_its_own():
+    assert len({method.label for method in METHODS.values()}) == len(METHODS)
 
 
 @pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity", "equalized_odds"])
@@ -64,16 +50,16 @@ def test_differences_in_torch_are_the_metric(name):
     found = rng.normal(size=60)
     member = torch.from_numpy((groups[:, None] == np.unique(groups)).astype(float))
     losses = torch.from_numpy(np.logaddexp(0, -y * found))
-    module = constraints()[name]
-    differences = module.differences(losses, torch.from_numpy(y), member)
-    assert differences.max().item() == pytest.approx(module.gap(y, found, groups), abs=1e-12)
+    constraint = CONSTRAINTS[name]
+    differences = constraint.differences(losses, torch.from_numpy(y), member)
+    assert differences.max().item() == pytest.approx(constraint.gap(y, found, groups), abs=1e-12)
 
 
 def test_a_group_without_positive_rows_is_not_compared():
     y, member = torch.tensor([1.0, 1.0, -1.0]), torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     losses = torch.tensor([1.0, 3.0, 7.0])
-    assert constraints()["equal_opportunity"].differences(losses, y, member).tolist() == [0.0, 0.0]
-    assert constraints()["demographic_parity"].differences(losses, y, member).tolist() == [-5.0, 5.0]
+    assert CONSTRAINTS["equal_opportunity"].differences(losses, y, member).tolist() == [0.0, 0.0]
+    assert CONSTRAINTS["demographic_parity"].differences(losses, y, member).tolist() == [-5.0, 5.0]
 
 
 def test_parameters_are_those_of_the_network():
@@ -102,16 +88,14 @@ def test_signed_gaps_are_the_second_group_minus_the_first():
         ("equal_opportunity", losses[4] - losses[:2].mean()),
         ("equalized_odds", losses[4] - losses[:2].mean() + losses[[3, 5]].mean() - losses[2]),
     ]:
-        module = constraints()[name]
-        assert signed_gap(module, y, found, groups) == pytest.approx(expected, abs=1e-12)
-        assert abs(expected) <= module.gap(y, found, groups) + 1e-12
-    assert np.isnan(signed_gap(constraints()["demographic_parity"], y, found, np.arange(6) % 3))
+        constraint = CONSTRAINTS[name]
+        assert constraint.signed_gap(y, found, groups) == pytest.approx(expected, abs=1e-12)
+        assert abs(expected) <= constraint.gap(y, found, groups) + 1e-12
+    assert np.isnan(CONSTRAINTS["demographic_parity"].signed_gap(y, found, np.arange(6) % 3))
 
 
 def test_a_fixed_split_is_the_same_for_every_seed(tiny):
-    fixed, redrawn = (
-        [load_parts(TINY, datasets.split_seed(split, seed)).test.X for seed in (0, 1)] for split in datasets.SPLITS
-    )
+    fixed, redrawn = ([load_parts(TINY, split_seed(split, seed)).test.X for seed in (0, 1)] for split in SPLITS)
     np.testing.assert_array_equal(*fixed)
     assert not np.array_equal(*redrawn)
 
@@ -165,7 +149,7 @@ def test_a_tiny_run(tiny, monkeypatch):
     # How many records a run has must not depend on the machine's speed.
     monkeypatch.setattr(Setting, "elapsed", property(_milliseconds))
     chosen = ("ssl_alm", "sgd_fairret", "auto", "humancompatible_ssl_alm")
-    names = [name for name in chosen if not missing(methods()[name])]
+    names = [name for name in chosen if not missing(METHODS[name].requires)]
     todo = list(tasks.all_tasks(([TINY], ["fixed"], ["demographic_parity"], names), seeds=1, limits={TINY: 0.02}))
     path = tiny / "loss_parity.csv"
     run_all(todo, tasks.run_task, path, tasks.COLUMNS, jobs=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.loss_parity.datasets import acs_income_ok
+from benchmarks.loss_parity import acs_income_ok
 from fairconstrained.datasets import make_acs_like
 
 pytestmark = pytest.mark.slow

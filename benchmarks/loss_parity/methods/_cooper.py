@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from benchmarks.loss_parity.methods import BATCH, Outcome, Setting
+from benchmarks.loss_parity.methods._setting import BATCH, Outcome, Setting
 from benchmarks.loss_parity.methods._torch import Rows, even_batches, follow, n_differences, row_losses
 from benchmarks.loss_parity.network import new_network
 

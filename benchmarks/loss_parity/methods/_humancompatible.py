@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import repeat
-from types import ModuleType
 
 import torch
 from torch import nn
 
-from benchmarks.loss_parity.methods import BATCH, Outcome, Setting
+from benchmarks.loss_parity.constraints import Constraint
+from benchmarks.loss_parity.methods._setting import BATCH, Outcome, Setting
 from benchmarks.loss_parity.methods._torch import Rows, follow, n_differences, row_losses
 from benchmarks.loss_parity.network import new_network
 
@@ -34,7 +34,7 @@ def steps(
     network: nn.Module,
     batches: Iterator[Rows],
     weights: torch.Tensor,
-    constraint: ModuleType,
+    constraint: Constraint,
     kappa: float,
     smooth: bool,
 ) -> Iterator[None]:

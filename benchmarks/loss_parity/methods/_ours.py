@@ -8,27 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.loss_parity.methods import Outcome, Setting
-from benchmarks.loss_parity.methods._loop import follow
+from benchmarks.loss_parity.methods._setting import BATCH, Outcome, Setting
 from benchmarks.loss_parity.network import HIDDEN, parameters_of
 from benchmarks.loss_parity.problems import problem_of
 from fairconstrained import LossParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import StochasticSolver
+from fairconstrained.solvers import StochasticPenalty, StochasticSolver
 from fairconstrained.solvers.source import Source
 from fairconstrained.solvers.stochastic import Method
 from fairconstrained.views import Stochastic
 
+#: Rows of a mini-batch of the methods that end by themselves.
+BATCH_OF_FIT = 256
+
 
 def train(setting: Setting, solver: StochasticSolver) -> Outcome:
     """The steps that `fit` takes with a solver, for the time that there is and with records between epochs."""
-    problem = problem_of(setting.train, setting.kappa, **setting.constraint.PARAMS)
+    problem = problem_of(setting.train, setting.kappa, **setting.constraint.params)
     rng = np.random.default_rng(setting.seed)
     method = solver.new_method(problem, problem.fair_start(None, rng), rng)
     n_params = problem.n_params
-    iterations = follow(setting, _steps(solver, method, problem, rng), lambda: method.z[:n_params])
+    iterations = setting.follow(_steps(solver, method, problem, rng), lambda: method.z[:n_params])
     return Outcome(method.output()[:n_params], iterations)
+
+
+def train_penalty(setting: Setting) -> Outcome:
+    """A penalty of weight 1 on what exceeds kappa; eight rows of every group give it and the objective."""
+    n_groups = np.unique(setting.train.groups).size
+    return train(setting, StochasticPenalty(batch_size=BATCH * n_groups))
 
 
 def _steps(solver: StochasticSolver, method: Method, problem: Problem, rng: np.random.Generator) -> Iterator[None]:
@@ -46,7 +54,7 @@ def _steps(solver: StochasticSolver, method: Method, problem: Problem, rng: np.r
 def fit(setting: Setting, solver: str, **params: Any) -> Outcome:
     """Fit to the end, with a record of every epoch."""
     train, iterations = setting.train, [0]
-    steps = max(1, train.y.size // params["batch_size"])
+    steps = max(1, train.y.size // BATCH_OF_FIT)
 
     def record(entry: Mapping[str, Any]) -> None:
         iterations.append(entry["n_iter"] * steps)
@@ -54,8 +62,9 @@ def fit(setting: Setting, solver: str, **params: Any) -> Outcome:
 
     model = LossParityClassifier(
         setting.kappa,
-        **setting.constraint.PARAMS,
+        **setting.constraint.params,
         solver=solver,
+        batch_size=BATCH_OF_FIT,
         hidden_layer_sizes=HIDDEN,
         device="cpu",
         callbacks=[record],

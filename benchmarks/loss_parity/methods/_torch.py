@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +11,9 @@ import torch._dynamo  # the first optimiser would import it, which takes seconds
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from benchmarks.loss_parity.constraints import Constraint
 from benchmarks.loss_parity.datasets import Part
-from benchmarks.loss_parity.methods import Outcome, Setting, _loop
+from benchmarks.loss_parity.methods._setting import Outcome, Setting
 from benchmarks.loss_parity.network import parameters_of
 
 
@@ -41,7 +41,7 @@ def row_losses(logits: Tensor, y: Tensor) -> Tensor:
     return binary_cross_entropy_with_logits(logits, (y + 1) / 2, reduction="none")
 
 
-def n_differences(constraint: ModuleType, n_groups: int) -> int:
+def n_differences(constraint: Constraint, n_groups: int) -> int:
     """Number of differences that a constraint bounds, for so many groups."""
     return constraint.differences(torch.zeros(n_groups), torch.ones(n_groups), torch.eye(n_groups)).numel()
 
@@ -58,6 +58,6 @@ def even_batches(rows: Rows, size: int, seed: int) -> Iterator[Rows]:
 
 
 def follow(setting: Setting, network: nn.Module, steps: Iterator[None]) -> Outcome:
-    """Take steps until the time is over; see `_loop.follow`."""
-    iterations = _loop.follow(setting, steps, lambda: parameters_of(network))
+    """Take steps until the time is over; see `Setting.follow`."""
+    iterations = setting.follow(steps, lambda: parameters_of(network))
     return Outcome(parameters_of(network), iterations)

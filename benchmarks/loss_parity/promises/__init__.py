@@ -1,34 +1,19 @@
-"""Promises of `LossParityClassifier` and its solvers: a module for each, with
-
-``measure(quick: bool) -> dict of str to DataFrame``
-    The tables by their names; with ``quick``, they are computed from few data, to see that it works.
-``REQUIRES`` : tuple of str, optional
-    Modules without which it is left out.
-``PLACE`` : int, optional
-    Place among the others, see `benchmarks.loss_parity.discovery`.
-"""
+"""Promises of `LossParityClassifier` and its solvers."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from benchmarks.loss_parity.discovery import modules_of
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticSolver
 from fairconstrained.solvers.source import Source
 from fairconstrained.views import Stochastic
 
-__all__ = ["promises", "side_by_side", "stepper"]
-
-
-def promises() -> dict[str, ModuleType]:
-    """All promises by name."""
-    return modules_of("promises")
+__all__ = ["side_by_side", "stepper"]
 
 
 def stepper(problem: Problem, solver: StochasticSolver, seed: int = 0) -> Callable[[], Any]:

@@ -20,7 +20,6 @@ from benchmarks.loss_parity.datasets import Part
 from benchmarks.loss_parity.promises.groups import LEAST, QUICK_LEAST, fit
 from fairconstrained.groups import GroupEncoder
 
-PLACE = 3.5
 #: Crossed in this order.
 COLUMNS = ("SEX", "RAC1P", "STATE", "MAR", "AGEP", "SCHL", "COW", "RELP", "POBP", "OCCP", "WKHP")
 #: How many of them, and with how many there is a fit.

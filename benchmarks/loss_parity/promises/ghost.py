@@ -25,8 +25,6 @@ from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers.published.ghost_direction import ghost_direction, least_violation
 from fairconstrained.views import Stochastic
 
-REQUIRES = ("clarabel",)
-PLACE = 2
 N, M = 2800, 2
 TAU, BETA, RHO, SHARE = 1.0, 10.0, 0.8, 0.5
 #: A bound on the entries that a third of them reach.

@@ -27,7 +27,6 @@ from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.groups import GroupEncoder
 from fairconstrained.solvers import SSLALM, AdamLagrangian, StochasticSolver
 
-PLACE = 3
 ATTRIBUTES, VALUES = 12, 6
 #: Shares of the values of every attribute: a few cells are large, and most of the others have a row or two.
 SHARES = (0.72, 0.17, 0.06, 0.03, 0.015, 0.005)

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks._common import set_threads
-from benchmarks.loss_parity.constraints import demographic_parity
+from benchmarks.loss_parity.constraints import CONSTRAINTS
 from benchmarks.loss_parity.datasets import Part, load_parts
 from benchmarks.loss_parity.methods import _humancompatible as package
 from benchmarks.loss_parity.methods._torch import Rows, even_batches
@@ -32,8 +32,6 @@ from fairconstrained import LossParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.solvers import SSLALM
 
-REQUIRES = ("humancompatible.train",)
-PLACE = 1
 BATCHES = (8, 256)
 
 
@@ -74,7 +72,7 @@ def _measure(part: Part, batch: int, calls: int, repeats: int) -> list[dict[str,
 
 def _package_steps(rows: Rows, batches: Any) -> Any:
     network = new_network(rows.X.shape[1], 0)
-    return package.steps(network, batches, rows.group_weights, demographic_parity, KAPPA, smooth=True)
+    return package.steps(network, batches, rows.group_weights, CONSTRAINTS["demographic_parity"], KAPPA, smooth=True)
 
 
 def _fit_seconds(part: Part, batch: int, epochs: int = 3) -> float:

@@ -14,8 +14,6 @@ import pandas as pd
 from benchmarks._common import Table, data_folder
 from fairconstrained.datasets import fetch_acs_income
 
-PLACE = 1
-TITLE = "ACS income, Oklahoma"
 FEATURES = ["AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX"]
 SAMPLE = "acs_income_2018_OK_sample.parquet"
 

@@ -11,20 +11,10 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from benchmarks.loss_parity.methods import BATCH, Outcome, Setting, published
+from benchmarks.loss_parity.methods._setting import BATCH, Outcome, Setting
 from benchmarks.loss_parity.methods._torch import Rows, even_batches, follow, row_losses
 from benchmarks.loss_parity.network import new_network
 
-PLACE = 6
-LABEL = "SGD, fairret"
-REQUIRES = ("fairret",)
-PUBLISHED = {
-    ("acs_income_ok", "demographic_parity"): published(
-        train="0.090960+-0.012313 0.120788+-0.017138 0.201242 0.106497 0.004973+-0.000744",
-        test="0.093657+-0.009546 0.174371+-0.018708 0.213142 0.180496+-0.022141 0.005847+-0.000829",
-        train_gap=0.066,
-    )
-}
 LEARNING_RATE, WEIGHT = 0.05, 0.5
 
 
