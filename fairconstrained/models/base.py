@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from fairconstrained.models.parts import Coordinates, DirectionShifts, LastLayer
 __all__ = [
     "LinearMoments",
     "Model",
+    "ModelOfBase",
     "OutputModel",
     "ParametricModel",
     "Pullback",
@@ -341,6 +343,55 @@ class OutputModel(ParametricModel):
         -------
         outputs : ndarray of shape (n_samples, n_heads)
         """
+
+
+@dataclass(frozen=True, eq=False)
+class ModelOfBase(ParametricModel):
+    """A model with the parameters of another one, whose outputs it makes scores of.
+
+    Parameters
+    ----------
+    base : ParametricModel
+        The other model.
+    """
+
+    base: ParametricModel
+
+    @property
+    @override
+    def is_linear(self) -> bool:  # type: ignore[override]  # that of the base
+        return self.base.is_linear
+
+    @property
+    @override
+    def differs_in_training(self) -> bool:
+        return self.base.differs_in_training
+
+    @property
+    @override
+    def n_params(self) -> int:
+        return self.base.n_params
+
+    @property
+    @override
+    def layout(self) -> Hashable:
+        return self.base.layout
+
+    @override
+    def init(self, rng: np.random.Generator) -> np.ndarray:
+        return self.base.init(rng)
+
+    @override
+    def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
+        return self.base.attributes(params, offset, scale)
+
+    @override
+    def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
+        return self.base.penalty(params)
+
+    @override
+    def after_step(self, params: np.ndarray) -> np.ndarray:
+        return self.base.after_step(params)
 
 
 class LinearMoments(ABC):

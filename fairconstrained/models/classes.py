@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.models.base import OutputModel, ParametricModel, Pullback
+from fairconstrained.models.base import ModelOfBase, OutputModel, Pullback
 from fairconstrained.models.linear import LinearModel
 from fairconstrained.models.parts import Coordinates
 
@@ -22,7 +22,7 @@ _FAVOUR = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class ClassModel(ParametricModel):
+class ClassModel(ModelOfBase):
     """A score of every class for every row, of shape (n_samples, n_classes): the outputs of another model.
 
     A constant that is added to all scores of a row changes nothing. Neither the losses nor the bounds have a slope in
@@ -43,32 +43,13 @@ class ClassModel(ParametricModel):
 
     @property
     @override
-    def is_linear(self) -> bool:  # type: ignore[override]
-        return self.base.is_linear
-
-    @property
-    @override
-    def differs_in_training(self) -> bool:
-        return self.base.differs_in_training
-
-    @property
-    @override
     def name(self) -> str:  # type: ignore[override]
         return f"{self.base.name} of {self.base.n_heads} classes"
 
     @property
     @override
-    def n_params(self) -> int:
-        return self.base.n_params
-
-    @property
-    @override
     def layout(self) -> Hashable:
         return "classes", self.base.layout
-
-    @override
-    def init(self, rng: np.random.Generator) -> np.ndarray:
-        return self.base.init(rng)
 
     @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Any, Pullback]:
@@ -79,18 +60,6 @@ class ClassModel(ParametricModel):
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
         """Scores of new rows; ndarray of shape (n_samples, n_classes)."""
         return self.base.outputs(params, X)
-
-    @override
-    def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
-        return self.base.attributes(params, offset, scale)
-
-    @override
-    def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
-        return self.base.penalty(params)
-
-    @override
-    def after_step(self, params: np.ndarray) -> np.ndarray:
-        return self.base.after_step(params)
 
     @override
     def placed(self, data: FairData) -> FairData:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,14 +11,14 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.models.base import Model, ParametricModel, Pullback
+from fairconstrained.models.base import Model, ModelOfBase, Pullback
 from fairconstrained.models.parts import Coordinates, LastLayer
 
 __all__ = ["ItemModel", "PairModel", "differences"]
 
 
 @dataclass(frozen=True, eq=False)
-class ItemModel(ParametricModel):
+class ItemModel(ModelOfBase):
     """Model of rows that are combinations of the rows of ``items``, which another model scores.
 
     The features of such a row are numbers, in the order of ``items``. Every item is scored once, however many rows it
@@ -33,36 +32,7 @@ class ItemModel(ParametricModel):
         Rows that are combined.
     """
 
-    base: ParametricModel
     items: FairData
-
-    @property
-    def n_params(self) -> int:
-        """Number of parameters of the base model."""
-        return self.base.n_params
-
-    @property
-    @override
-    def layout(self) -> Hashable:
-        return self.base.layout
-
-    @property
-    @override
-    def is_linear(self) -> bool:  # type: ignore[override]
-        return self.base.is_linear
-
-    @property
-    @override
-    def differs_in_training(self) -> bool:
-        return self.base.differs_in_training
-
-    @override
-    def after_step(self, params: np.ndarray) -> np.ndarray:
-        return self.base.after_step(params)
-
-    @override
-    def init(self, rng: np.random.Generator) -> np.ndarray:
-        return self.base.init(rng)
 
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
         """Return the scores of new items, not of combinations."""
@@ -73,16 +43,8 @@ class ItemModel(ParametricModel):
         return self.base.portable()
 
     @override
-    def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
-        return self.base.attributes(params, offset, scale)
-
-    @override
     def coordinates(self, data: FairData, penalised: bool = False) -> Coordinates:
         return self.base.coordinates(self.items, penalised)
-
-    @override
-    def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
-        return self.base.penalty(params)
 
     @override
     def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
