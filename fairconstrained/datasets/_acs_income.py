@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.datasets import get_data_home
-from sklearn.utils import Bunch
 
 from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._bunch import (
@@ -23,7 +22,6 @@ from fairconstrained.datasets._bunch import (
     categorical,
     chosen_columns,
     require_columns,
-    select_return,
 )
 from fairconstrained.datasets._download import or_connection_error
 
@@ -147,18 +145,17 @@ def fetch_acs_income(
     if year not in YEARS:
         raise ValueError(f"year must be from {YEARS[0]} to {YEARS[-1]}; got {year!r}.")
     table = _fetch_table(codes, year, Path(get_data_home(data_home)) / "folktables")
-    bunch = acs_income_from_table(table, sensitive=sensitive, include_sensitive=include_sensitive, as_frame=as_frame)
-    return select_return(bunch, return_X_y)
+    layout = {"include_sensitive": include_sensitive, "as_frame": as_frame, "return_X_y": return_X_y}
+    return acs_income_from_table(table, sensitive=sensitive, **layout)
 
 
 def acs_income_from_table(
     table: pd.DataFrame,
     *,
     sensitive: str | Sequence[str] = "RAC1P",
-    include_sensitive: bool = False,
-    as_frame: bool = True,
-) -> Bunch:
-    """The Bunch of :func:`fetch_acs_income` from a person file of the census.
+    **layout: bool,
+) -> Any:
+    """Return what :func:`fetch_acs_income` does, from a person file of the census.
 
     Raises
     ------
@@ -173,18 +170,16 @@ def acs_income_from_table(
     others = {name: _codes(table[name])[working_adult] for name in names if name not in FEATURES}
     features = features.assign(**others)
     rich = binary_target(rows[LABEL] > THRESHOLD, {"False": 0, "True": 1}, LABEL)
-    return acs_bunch(features, rich, names, include_sensitive=include_sensitive, as_frame=as_frame, descr=DESCR)
+    return acs_bunch(features, rich, names, DESCR, **layout)
 
 
 def acs_bunch(
     features: pd.DataFrame,
     target: pd.Series[Any],
     sensitive: list[str],
-    *,
-    include_sensitive: bool,
-    as_frame: bool,
     descr: str,
-) -> Bunch:
+    **layout: bool,
+) -> Any:
     """Return the Bunch of ``FEATURES``, other sensitive columns, a 0/1 label and the names of the sensitive columns.
 
     A sensitive column that is not among the features is only kept in ``data`` if ``include_sensitive``.
@@ -195,9 +190,8 @@ def acs_bunch(
         target,
         features[sensitive].astype(dict.fromkeys(numbers, np.int64)),
         target_names=("at most 50000 USD", "more than 50000 USD"),
-        include_sensitive=include_sensitive,
-        as_frame=as_frame,
         descr=descr,
+        **layout,
     )
 
 

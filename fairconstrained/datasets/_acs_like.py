@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._acs_income import COLUMNS, FEATURES, acs_bunch
-from fairconstrained.datasets._bunch import RETURNS_BUNCH, chosen_columns, select_return
+from fairconstrained.datasets._bunch import RETURNS_BUNCH, chosen_columns
 
 __all__ = ["make_acs_like"]
 
@@ -200,15 +200,15 @@ def make_acs_like(
     rng = check_random_state(random_state)
     columns = _draw_columns(rng, n_samples)
     target = (rng.uniform(size=n_samples) < expit(_log_odds(columns))).astype(np.int64)
-    bunch = acs_bunch(
+    return acs_bunch(
         pd.DataFrame(columns)[FEATURES].astype(np.float64),
         pd.Series(target, name="PINCP"),
         names,
+        DESCR,
         include_sensitive=include_sensitive,
         as_frame=as_frame,
-        descr=DESCR,
+        return_X_y=return_X_y,
     )
-    return select_return(bunch, return_X_y)
 
 
 def _draw_columns(rng: np.random.RandomState, n_samples: int) -> dict[str, np.ndarray]:

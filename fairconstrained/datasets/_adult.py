@@ -7,7 +7,6 @@ from os import PathLike
 from typing import Any
 
 import pandas as pd
-from sklearn.utils import Bunch
 
 from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._bunch import (
@@ -18,7 +17,6 @@ from fairconstrained.datasets._bunch import (
     categorical,
     chosen_columns,
     require_columns,
-    select_return,
 )
 from fairconstrained.datasets._download import fetch_openml_table
 
@@ -112,18 +110,17 @@ def fetch_adult(
     """
     chosen_columns(sensitive, SENSITIVE)
     table = fetch_openml_table(OPENML_ID, "the Adult data", data_home)
-    bunch = adult_from_table(table, sensitive=sensitive, include_sensitive=include_sensitive, as_frame=as_frame)
-    return select_return(bunch, return_X_y)
+    layout = {"include_sensitive": include_sensitive, "as_frame": as_frame, "return_X_y": return_X_y}
+    return adult_from_table(table, sensitive=sensitive, **layout)
 
 
 def adult_from_table(
     table: pd.DataFrame,
     *,
     sensitive: str | Sequence[str] = "sex",
-    include_sensitive: bool = False,
-    as_frame: bool = True,
-) -> Bunch:
-    """The Bunch of :func:`fetch_adult` from a table with OpenML's columns.
+    **layout: bool,
+) -> Any:
+    """Return what :func:`fetch_adult` does, from a table with OpenML's columns.
 
     Raises
     ------
@@ -143,7 +140,6 @@ def adult_from_table(
         binary_target(table["class"], {"<=50K": 0, ">50K": 1}, "class"),
         features[names].astype(str),
         target_names=("<=50K", ">50K"),
-        include_sensitive=include_sensitive,
-        as_frame=as_frame,
         descr=DESCR,
+        **layout,
     )

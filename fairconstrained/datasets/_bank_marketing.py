@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import Bunch
 
 from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._bunch import (
@@ -19,7 +18,6 @@ from fairconstrained.datasets._bunch import (
     categorical,
     chosen_columns,
     require_columns,
-    select_return,
 )
 from fairconstrained.datasets._download import fetch_openml_table
 
@@ -126,20 +124,17 @@ def fetch_bank_marketing(
     """
     chosen_columns(sensitive, SENSITIVE)
     table = fetch_openml_table(OPENML_ID, "the bank marketing data", data_home)
-    bunch = bank_marketing_from_table(
-        table, sensitive=sensitive, include_sensitive=include_sensitive, as_frame=as_frame
-    )
-    return select_return(bunch, return_X_y)
+    layout = {"include_sensitive": include_sensitive, "as_frame": as_frame, "return_X_y": return_X_y}
+    return bank_marketing_from_table(table, sensitive=sensitive, **layout)
 
 
 def bank_marketing_from_table(
     table: pd.DataFrame,
     *,
     sensitive: str | Sequence[str] = "age",
-    include_sensitive: bool = False,
-    as_frame: bool = True,
-) -> Bunch:
-    """The Bunch of :func:`fetch_bank_marketing` from OpenML's table or one with UCI's column names.
+    **layout: bool,
+) -> Any:
+    """Return what :func:`fetch_bank_marketing` does, from OpenML's table or one with UCI's column names.
 
     Raises
     ------
@@ -162,9 +157,8 @@ def bank_marketing_from_table(
         binary_target(table["y"], labels, "y"),
         groups,
         target_names=("no", "yes"),
-        include_sensitive=include_sensitive,
-        as_frame=as_frame,
         descr=DESCR,
+        **layout,
     )
 
 

@@ -19,7 +19,6 @@ __all__ = [
     "categorical",
     "chosen_columns",
     "require_columns",
-    "select_return",
 ]
 
 #: Documentation of what all functions have in common that return a Bunch.
@@ -127,11 +126,12 @@ def build_bunch(
     sensitive: pd.DataFrame,
     *,
     target_names: Sequence[str],
-    include_sensitive: bool,
-    as_frame: bool,
     descr: str,
-) -> Bunch:
-    """Assemble the Bunch of one dataset.
+    include_sensitive: bool = False,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
+    """Assemble the Bunch of one dataset, or return its data and target.
 
     Parameters
     ----------
@@ -144,16 +144,10 @@ def build_bunch(
         ``include_sensitive``.
     target_names : sequence of str
         Meanings of the labels 0 and 1.
-    include_sensitive, as_frame : bool
-        See the public loaders.
     descr : str
         Full description of the dataset.
-
-    Returns
-    -------
-    bunch : Bunch
-        Data and their description: ``data``, ``target``, ``sensitive_features``, ``feature_names``, ``target_names``,
-        ``sensitive_names``, ``categories``, ``frame`` and ``DESCR``.
+    include_sensitive, as_frame, return_X_y : bool
+        Arguments of the public loaders, see `RETURNS_BUNCH`.
     """
     names = [str(name) for name in sensitive.columns]
     features, sensitive = features.reset_index(drop=True), sensitive.reset_index(drop=True)
@@ -161,7 +155,7 @@ def build_bunch(
     data = features if include_sensitive else features.drop(columns=names, errors="ignore")
     groups = sensitive.iloc[:, 0] if len(names) == 1 else sensitive
     frame = pd.concat([data, sensitive.drop(columns=names if include_sensitive else []), target], axis=1)
-    return Bunch(
+    bunch = Bunch(
         data=data if as_frame else _as_numbers(data),
         target=target if as_frame else target.to_numpy(),
         sensitive_features=groups if as_frame else _as_array(groups),
@@ -176,10 +170,6 @@ def build_bunch(
         frame=frame if as_frame else None,
         DESCR=descr,
     )
-
-
-def select_return(bunch: Bunch, return_X_y: bool) -> Any:
-    """The Bunch itself, or ``(data, target)``."""
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 

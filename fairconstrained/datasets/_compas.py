@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.datasets import fetch_file, get_data_home
-from sklearn.utils import Bunch
 
 from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._bunch import (
@@ -21,7 +20,6 @@ from fairconstrained.datasets._bunch import (
     categorical,
     chosen_columns,
     require_columns,
-    select_return,
 )
 from fairconstrained.datasets._download import fetch_openml_table, or_connection_error
 
@@ -128,18 +126,17 @@ def fetch_compas(
     if source not in _SOURCES:
         raise ValueError(f"source must be one of {list(_SOURCES)}; got {source!r}.")
     fetch, parse = _SOURCES[source]
-    bunch = parse(fetch(data_home), sensitive=sensitive, include_sensitive=include_sensitive, as_frame=as_frame)
-    return select_return(bunch, return_X_y)
+    layout = {"include_sensitive": include_sensitive, "as_frame": as_frame, "return_X_y": return_X_y}
+    return parse(fetch(data_home), sensitive=sensitive, **layout)
 
 
 def compas_from_openml(
     table: pd.DataFrame,
     *,
     sensitive: str | Sequence[str] = "race",
-    include_sensitive: bool = False,
-    as_frame: bool = True,
-) -> Bunch:
-    """The Bunch of :func:`fetch_compas` from OpenML's one-hot table.
+    **layout: bool,
+) -> Any:
+    """Return what :func:`fetch_compas` does, from OpenML's one-hot table.
 
     Raises
     ------
@@ -153,17 +150,16 @@ def compas_from_openml(
     joined = {name: _join_one_hot(table, name, values) for name, values in _ONE_HOT.items()}
     sex = table["sex"].map({0: "Female", 1: "Male"})
     plain = table.assign(sex=sex, two_year_recid=table["twoyearrecid"], **joined)
-    return _to_bunch(plain, sensitive, include_sensitive, as_frame)
+    return _to_bunch(plain, sensitive, **layout)
 
 
 def compas_from_propublica(
     table: pd.DataFrame,
     *,
     sensitive: str | Sequence[str] = "race",
-    include_sensitive: bool = False,
-    as_frame: bool = True,
-) -> Bunch:
-    """The Bunch of :func:`fetch_compas` from ProPublica's ``compas-scores-two-years.csv``, with their filter.
+    **layout: bool,
+) -> Any:
+    """Return what :func:`fetch_compas` does, from ProPublica's ``compas-scores-two-years.csv``, with their filter.
 
     Raises
     ------
@@ -180,7 +176,7 @@ def compas_from_propublica(
         & table["score_text"].notna()
         & (table["score_text"] != "N/A")
     )
-    return _to_bunch(table[keep], sensitive, include_sensitive, as_frame)
+    return _to_bunch(table[keep], sensitive, **layout)
 
 
 def _join_one_hot(table: pd.DataFrame, name: str, values: dict[str, str]) -> pd.Series[Any]:
@@ -190,7 +186,7 @@ def _join_one_hot(table: pd.DataFrame, name: str, values: dict[str, str]) -> pd.
     return pd.Series(np.array(list(values.values()), dtype=object)[block.argmax(axis=1)], index=table.index)
 
 
-def _to_bunch(table: pd.DataFrame, sensitive: str | Sequence[str], include_sensitive: bool, as_frame: bool) -> Bunch:
+def _to_bunch(table: pd.DataFrame, sensitive: str | Sequence[str], **layout: bool) -> Any:
     names = chosen_columns(sensitive, SENSITIVE)
     features = pd.DataFrame(
         {name: table[name].astype(np.int64) for name in _COUNTS}
@@ -201,9 +197,8 @@ def _to_bunch(table: pd.DataFrame, sensitive: str | Sequence[str], include_sensi
         binary_target(table["two_year_recid"], {"0": 0, "1": 1}, "two_year_recid"),
         features[names].astype(str),
         target_names=("not charged again", "charged again"),
-        include_sensitive=include_sensitive,
-        as_frame=as_frame,
         descr=DESCR,
+        **layout,
     )
 
 
@@ -222,7 +217,7 @@ def _fetch_propublica(data_home: str | PathLike[str] | None) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-_SOURCES: dict[str, tuple[Callable[[Any], pd.DataFrame], Callable[..., Bunch]]] = {
+_SOURCES: dict[str, tuple[Callable[[Any], pd.DataFrame], Callable[..., Any]]] = {
     "openml": (_fetch_openml, compas_from_openml),
     "propublica": (_fetch_propublica, compas_from_propublica),
 }

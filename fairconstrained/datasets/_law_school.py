@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import Bunch
 
 from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._bunch import (
@@ -17,7 +16,6 @@ from fairconstrained.datasets._bunch import (
     build_bunch,
     categorical,
     require_columns,
-    select_return,
 )
 
 __all__ = ["load_law_school"]
@@ -116,13 +114,11 @@ def load_law_school(*, return_X_y: bool = False, as_frame: bool = False, include
     path = resources.files("fairconstrained.datasets").joinpath("data", "law_school.csv.gz")
     with path.open("rb") as packed, gzip.open(packed, "rt", encoding="utf-8") as text:
         table = pd.read_csv(text)
-    return select_return(
-        law_school_from_table(table, include_sensitive=include_sensitive, as_frame=as_frame), return_X_y
-    )
+    return law_school_from_table(table, include_sensitive=include_sensitive, as_frame=as_frame, return_X_y=return_X_y)
 
 
-def law_school_from_table(table: pd.DataFrame, *, include_sensitive: bool, as_frame: bool) -> Bunch:
-    """The Bunch of :func:`load_law_school` from the raw table.
+def law_school_from_table(table: pd.DataFrame, **layout: bool) -> Any:
+    """Return what :func:`load_law_school` does, from the raw table.
 
     Raises
     ------
@@ -137,7 +133,6 @@ def law_school_from_table(table: pd.DataFrame, *, include_sensitive: bool, as_fr
         binary_target(table["pass_bar"].astype(float), {"0.0": 0, "1.0": 1}, "pass_bar"),
         race.to_frame(),
         target_names=("failed", "passed"),
-        include_sensitive=include_sensitive,
-        as_frame=as_frame,
         descr=DESCR,
+        **layout,
     )

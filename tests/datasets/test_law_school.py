@@ -107,4 +107,4 @@ def test_it_equals_the_shared_copy(real_data):
 
 def test_another_table_is_refused_by_name_of_its_missing_columns():
     with pytest.raises(ValueError, match=r"not the law school table: it lacks the columns .*'lsat'"):
-        law_school_from_table(pd.DataFrame({"race": ["White"]}), include_sensitive=False, as_frame=True)
+        law_school_from_table(pd.DataFrame({"race": ["White"]}))
