@@ -13,6 +13,7 @@ from fairconstrained.data import FairData
 from fairconstrained.sampling import Sampler
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import Exact, FullBatch, Stochastic
+from tests.batches import assert_unbiased, on_batches
 
 #: The four sets as the paper writes them, for the group a and the other rows b; P and N are positive and negative.
 PAPER = {
@@ -370,16 +371,8 @@ def test_the_mean_over_mini_batches_is_the_value(make_data, draw_scores, metric)
     constraint = AUCGap(0.3, constraint=metric, surrogate_width=0.3).unchecked(data)
     constraint = constraint.refined(scores, blur=0.1, margin=0.05)
     full = constraint.values(torch.from_numpy(scores), NO_AUX).numpy()
-    position = np.argsort(data.order)
-    rng = np.random.default_rng(0)
-    draws = []
-    for _ in range(150):
-        batch = next(Sampler.of(data, 40).batches(rng, 1))
-        drawn = torch.from_numpy(scores[position[batch.order]])
-        draws.append(constraint.on(batch).values(drawn, NO_AUX).numpy())
-    deviation = np.std(draws, axis=0) / np.sqrt(len(draws))
-    assert (deviation > 0).all()
-    assert (np.abs(np.mean(draws, axis=0) - full) < 4 * deviation + 0.01).all()
+    batches = Sampler.of(data, 40).batches(np.random.default_rng(0), 150)
+    assert_unbiased(on_batches(constraint, data, scores, batches), full, tolerance=0.01)
 
 
 def test_of_a_batch_without_rows_of_a_set_none_is_ahead(make_data, evaluate):

@@ -14,6 +14,7 @@ from fairconstrained.sampling import Sampler
 from fairconstrained.solvers import IDCA, AugmentedLagrangian, Status
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
+from tests.batches import assert_unbiased, on_batches
 
 UNION = [(0.0, 0.15), (0.4, 0.75)]
 BY_GROUP = {"a": (0.0, 0.5), "b": [(0.2, 0.45), (0.6, 1.0)]}
@@ -197,16 +198,8 @@ def test_batches_are_unbiased(make_data, draw_scores):
     scores = draw_scores(data)
     constraint = constraint.refined(scores, blur=0.1, margin=0.05)
     full = constraint.values(torch.from_numpy(scores), NO_AUX).numpy()
-    position = {row: place for place, row in enumerate(data.order)}
-    rng = np.random.default_rng(0)
-    draws = []
-    for _ in range(250):
-        batch = next(Sampler.of(data, 12).batches(rng, 1))
-        drawn = torch.from_numpy(scores[[position[row] for row in batch.order]])
-        draws.append(constraint.on(batch).values(drawn, NO_AUX).numpy())
-    deviation = np.std(draws, axis=0) / np.sqrt(len(draws))
-    assert (deviation > 0).all()
-    assert (np.abs(np.mean(draws, axis=0) - full) < 4.5 * deviation).all()
+    batches = Sampler.of(data, 12).batches(np.random.default_rng(0), 250)
+    assert_unbiased(on_batches(constraint, data, scores, batches), full)
 
 
 @pytest.mark.parametrize("interval", [(0.0, 1.0), (0.25, 0.7)], ids=str)

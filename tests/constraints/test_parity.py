@@ -11,6 +11,7 @@ from fairconstrained.metrics import granularity, partial_demographic_parity_gap,
 from fairconstrained.sampling import Sampler
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
+from tests.batches import assert_unbiased, of_view, on_batches
 from tests.covering import every_pair
 
 INTERVALS = [(0.0, 1.0), (0.0, 0.3), (0.25, 0.7)]
@@ -162,18 +163,9 @@ def test_batches_are_unbiased_and_signed(constraint, make_data, draw_scores):
     data = make_data(counts=(14, 18, 25), weighted=True)
     constraint = constraint.unchecked(data)
     scores = draw_scores(data)
-    aux = torch.from_numpy(constraint.initial_aux(scores))
-    full = constraint.values(torch.from_numpy(scores), aux).numpy()
-    position = {row: place for place, row in enumerate(data.order)}
-    rng = np.random.default_rng(0)
-    draws = []
-    for _ in range(600):
-        batch = next(Sampler.of(data, 12).batches(rng, 1))
-        drawn = torch.from_numpy(scores[[position[row] for row in batch.order]])
-        draws.append(constraint.on(batch).values(drawn, aux).numpy())
-    deviation = np.std(draws, axis=0) / np.sqrt(len(draws))
-    assert (deviation > 0).all()
-    assert (np.abs(np.mean(draws, axis=0) - full) < 4.5 * deviation).all()
+    values = of_view(constraint.initial_aux(scores))
+    batches = Sampler.of(data, 12).batches(np.random.default_rng(0), 600)
+    assert_unbiased(on_batches(constraint, data, scores, batches, values), values(constraint, scores))
 
 
 @pytest.mark.slow
@@ -183,13 +175,7 @@ def test_no_absolute_value_hides_the_sign_of_a_gap(make_data, draw_scores):
     constraint = DemographicParity(0.1, surrogate_width=0.1).unchecked(data)
     half = draw_scores(data)[:16]
     scores = np.concatenate([half, half])
-    position = {row: place for place, row in enumerate(data.order)}
-    rng = np.random.default_rng(0)
-    draws = []
-    for _ in range(800):
-        batch = next(Sampler.of(data, 16).batches(rng, 1))
-        drawn = torch.from_numpy(scores[[position[row] for row in batch.order]])
-        draws.append(constraint.on(batch).values(drawn, torch.empty(0, dtype=torch.float64)).numpy())
+    draws = on_batches(constraint, data, scores, Sampler.of(data, 16).batches(np.random.default_rng(0), 800))
     np.testing.assert_allclose(np.sum(draws, axis=1), -0.2, atol=1e-12)
     np.testing.assert_allclose(np.mean(draws, axis=0), -0.1, atol=0.03)
 

@@ -30,6 +30,7 @@ from fairconstrained.views import (
     SaddleMoments,
     Stochastic,
 )
+from tests.batches import assert_unbiased, of_view, on_batches
 
 VIEWS = (FullBatch, RowLosses, DirectSlopes, DifferenceOfConvex, Stochastic, SaddleMoments)
 CONSTRAINTS = {
@@ -237,14 +238,9 @@ def test_mini_batches(both, data, scores):
 def test_the_mean_over_mini_batches_is_the_whole(name, data, scores):
     whole = CONSTRAINTS[name].unchecked(data)
     strata = data.codes if whole.strata is None else whole.strata
-    place, aux = np.argsort(data.order), torch.from_numpy(whole.initial_aux(scores))
-    values = [
-        whole.on(batch).values(torch.from_numpy(scores[place[batch.order]]), aux).numpy()
-        for batch in Sampler.of(data, 40, 0.0, strata).batches(np.random.default_rng(0), 2000)
-    ]
-    expected = whole.values(torch.from_numpy(scores), aux).numpy()
-    np.testing.assert_allclose(np.mean(values, axis=0), expected, atol=0.02)
-    assert np.std(values, axis=0).min() > 0.01
+    values = of_view(whole.initial_aux(scores))
+    batches = Sampler.of(data, 40, 0.0, strata).batches(np.random.default_rng(0), 2000)
+    assert_unbiased(on_batches(whole, data, scores, batches, values), values(whole, scores), tolerance=0.01)
 
 
 @each_constraint

@@ -21,6 +21,7 @@ from fairconstrained.objectives import (
     ZeroOne,
 )
 from fairconstrained.sampling import Sampler
+from tests.batches import assert_unbiased, of_view, on_batches
 
 LOSSES = {
     "logistic": Logistic(),
@@ -253,16 +254,9 @@ def test_row_weights_are_not_those_of_the_data_themselves(make_data):
 
 def test_objective_on_batches_is_unbiased(make_data):
     data = make_data(counts=(12, 20), weighted=True)
-    scores = torch.from_numpy(np.random.default_rng(2).normal(size=data.n_samples))
-    objective, rng = Logistic().bind(data), np.random.default_rng(3)
-    position = {row: place for place, row in enumerate(data.order)}
-    draws = []
-    for _ in range(2000):
-        batch = next(Sampler.of(data, 10).batches(rng, 1))
-        drawn = [position[row] for row in batch.order]
-        draws.append(objective.on(batch).values(scores[drawn], column()).item())
-    expected = objective.values(scores, column()).item()
-    assert abs(np.mean(draws) - expected) < 4 * np.std(draws) / np.sqrt(len(draws))
+    scores, objective = np.random.default_rng(2).normal(size=data.n_samples), Logistic().bind(data)
+    batches = Sampler.of(data, 10).batches(np.random.default_rng(3), 2000)
+    assert_unbiased(on_batches(objective, data, scores, batches), of_view()(objective, scores))
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared()])
