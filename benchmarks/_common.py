@@ -177,15 +177,38 @@ def names_of(known: Iterable[str]) -> Callable[[str], list[str]]:
     return read_names
 
 
-def parser_of_splits(description: str | None, n_splits: int) -> argparse.ArgumentParser:
-    """The command line of a benchmark on several splits; what else it can choose is for it to add."""
+def command_line(
+    description: str | None, quick: str = "", jobs: int = 0, plots: bool = False, docs: bool = True
+) -> argparse.ArgumentParser:
+    """The command line of a benchmark; what else it can choose is for it to add.
+
+    Parameters
+    ----------
+    description : str
+    quick : str, default=""
+        Help of ``--quick``; empty if there is no such run.
+    jobs : int, default=0
+        Default of ``--jobs``; 0 if all is run in one process.
+    plots, docs : bool
+        Whether there are ``--plots`` and ``--docs``.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if quick:
+        parser.add_argument("--quick", action="store_true", help=quick)
+    if jobs:
+        parser.add_argument("--jobs", type=int, default=jobs, help="processes, of one thread each")
+    if plots:
+        parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
+    if docs:
+        parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    return parser
+
+
+def parser_of_splits(description: str | None, n_splits: int) -> argparse.ArgumentParser:
+    """The command line of a benchmark on several splits, see `command_line`."""
+    parser = command_line(description, "one split of a small data set, under a minute", jobs=1, plots=True)
     every = f"0-{n_splits - 1}"
     parser.add_argument("--seeds", type=_first_to_last, default=every, help=f"first and last split, such as {every}")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
-    parser.add_argument("--quick", action="store_true", help="one split of a small data set, under a minute")
-    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     return parser
 
 
@@ -195,9 +218,9 @@ def _first_to_last(text: str) -> range:
 
 
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The arguments, by default those of the command line, of a parser with ``--docs`` and ``--quick``."""
+    """The arguments, by default those of the command line."""
     found = parser.parse_args(arguments)
-    if found.docs and found.quick:
+    if {"docs", "quick"} <= vars(found).keys() and found.docs and found.quick:
         parser.error("the documentation shows no quick runs")
     return found
 
@@ -225,6 +248,12 @@ def publish(figures: Iterable[Path], stem: str, without: Sequence[str] = (), is_
                 shutil.copy(table, DOCS / "benchmarks" / table.name)
 
 
+def to_docs(table: pd.DataFrame, stem: str, part: str = "", index: bool = False) -> None:
+    """Write the table of a benchmark, or of a part of it, to the documentation, and to its manifest as of today."""
+    with recorded(stem):
+        table.to_csv(DOCS / "benchmarks" / f"{stem}{part and '_' + part}.csv", index=index)
+
+
 def run_parts(
     description: str | None,
     name: str,
@@ -246,11 +275,8 @@ def run_parts(
     long : sequence of str
         Tables that are not for reading.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(description, "little data, few iterations", plots=True)
     parser.add_argument("--only", type=names_of(parts), default=list(parts), help=", ".join(parts))
-    parser.add_argument("--quick", action="store_true", help="little data, few iterations")
-    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parsed(parser)
     stem = f"{name}_quick" if arguments.quick else name
     if not arguments.plots:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -12,7 +13,9 @@ import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-__all__ = ["Row", "Task", "TaskOfFields", "joined", "read", "run_all"]
+from benchmarks._common import begun
+
+__all__ = ["Row", "Task", "TaskOfFields", "joined", "read", "results_of", "run_all", "without_missing"]
 
 Row = dict[str, Any]
 #: How the status of a task that raised an exception begins. It is tried again by the next run.
@@ -95,6 +98,28 @@ def run_all(
     if failed:
         first = f"{failed[0]['task']}: {failed[0]['status']}"
         print(f"{len(failed)} tasks failed and are tried again by the next run, such as {first}")
+
+
+def without_missing(methods: Sequence[str], missing: Mapping[str, str]) -> list[str]:
+    """The methods without those that miss something, which is printed; empty words if nothing is missing."""
+    for name in methods:
+        if missing.get(name):
+            print(f"{name} is left out: {missing[name]}")
+    return [name for name in methods if not missing.get(name)]
+
+
+def results_of(
+    name: str,
+    tasks: Iterable[AnyTask],
+    run: Callable[[AnyTask], list[Row]],
+    columns: Sequence[str],
+    arguments: argparse.Namespace,
+) -> pd.DataFrame:
+    """The results of a file, after those that it lacks have been added unless ``--plots`` is asked for; see `begun`."""
+    path = begun(name)
+    if not arguments.plots:
+        run_all(tasks, run, path, columns, arguments.jobs)
+    return read(path, columns)
 
 
 def _rows_of(run: Callable[[AnyTask], list[Row]], task: AnyTask) -> list[Row]:

@@ -7,7 +7,6 @@ measured in turns in one process with one thread; those are seconds of processor
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -17,8 +16,7 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import DOCS, data_folder, load_a9a, save, set_threads, timed
-from benchmarks.manifest import recorded
+from benchmarks._common import command_line, data_folder, load_a9a, save, set_threads, timed, to_docs
 from fairconstrained import FairBoostingClassifier, FairnessWarning
 from fairconstrained.metrics import partial_equalized_odds_gap
 
@@ -132,10 +130,9 @@ def table(names: list[str], n_splits: int, n_trees: int) -> pd.DataFrame:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print the means."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__, "one split and few trees, to see that it runs", docs=False)
     parser.add_argument("data", nargs="*", default=list(DATA), help=f"some of {list(DATA)}")
     parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--quick", action="store_true", help="one split and few trees, to see that it runs")
     options = parser.parse_args(arguments)
     set_threads(1)
     n_splits, n_trees = (1, 20) if options.quick else (options.splits, 300)
@@ -145,8 +142,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(means.to_string(float_format=lambda value: f"{value:.4g}"))
     if not options.quick:
         shown = means.map(lambda value: f"{value:.3g}").replace("nan", "")
-        with recorded("boosting_speed"):
-            shown.to_csv(DOCS / "benchmarks" / "boosting_speed.csv")
+        to_docs(shown, "boosting_speed", index=True)
 
 
 if __name__ == "__main__":

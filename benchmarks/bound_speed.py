@@ -6,7 +6,6 @@ thread; a network has the same number of epochs with its bound and without, and 
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks._common import (
-    DOCS,
+    command_line,
     data_folder,
     load_a9a,
     load_bank_table,
@@ -24,8 +23,8 @@ from benchmarks._common import (
     save,
     set_threads,
     significant,
+    to_docs,
 )
-from benchmarks.manifest import recorded
 from fairconstrained import (
     AUCFairClassifier,
     ConvergenceWarning,
@@ -175,8 +174,7 @@ def _with_and_without(make: Any, kappa: float, rows: Rows, seed: int, options: d
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSVs and print them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rows and units, one seed, to see that it runs")
+    parser = command_line(__doc__, "few rows and units, one seed, to see that it runs", docs=False)
     quick = parser.parse_args(arguments).quick
     set_threads(1)
     tables = {"aucs": lambda: aucs(6000 if quick else None)}
@@ -186,8 +184,7 @@ def main(arguments: list[str] | None = None) -> None:
         save(found, f"bound_speed_{name}{'_quick' if quick else ''}")
         print(found.to_string())
         if not quick:
-            with recorded("bound_speed"):
-                found.to_csv(DOCS / "benchmarks" / f"bound_speed_{name}.csv", index=False)
+            to_docs(found, "bound_speed", name)
 
 
 if __name__ == "__main__":

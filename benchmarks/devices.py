@@ -8,7 +8,6 @@ divided by the standard deviation of the scores.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,8 +20,7 @@ import pandas as pd
 import torch
 from sklearn.base import clone
 
-from benchmarks._common import DOCS, Table, load_acs_income, save, significant
-from benchmarks.manifest import recorded
+from benchmarks._common import Table, command_line, load_acs_income, save, significant, to_docs
 from benchmarks.speed import a9a_dense, acs_dense
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
@@ -141,9 +139,7 @@ def compared(task: str, table: Table, fits: dict[str, Any], times: dict[str, flo
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2,000 rows of every data set")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    parser = command_line(__doc__, "2,000 rows of every data set")
     options = parser.parse_args(arguments)
     for category in (ConvergenceWarning, NewRowsWarning):  # the status is in the table, and seconds are asked for
         warnings.simplefilter("ignore", category)
@@ -163,8 +159,7 @@ def main(arguments: list[str] | None = None) -> None:
     found.insert(5, "times faster", (found["seconds on the CPU"] / found["seconds on the device"]).round(1))
     save(found, name)
     if options.docs:
-        with recorded("devices"):
-            found.to_csv(DOCS / "benchmarks" / "devices.csv", index=False)
+        to_docs(found, "devices")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ dask
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import multiprocessing
 import tempfile
@@ -31,7 +30,7 @@ import numpy as np
 import pandas as pd
 import torch.distributed as dist
 
-from benchmarks._common import RESULTS, load_acs_income, names_of, publish, save, set_threads, significant
+from benchmarks._common import RESULTS, command_line, load_acs_income, names_of, publish, save, set_threads, significant
 from fairconstrained import FairHeadClassifier, PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import DaskEstimator, processes
@@ -381,10 +380,8 @@ PARTS = {
 
 def main() -> None:
     """Measure what the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__, "little data")
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
-    parser.add_argument("--quick", action="store_true", help="little data")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parser.parse_args()
     stem = "distributed_quick" if arguments.quick else "distributed"
     RESULTS.mkdir(exist_ok=True)

@@ -7,7 +7,6 @@ the optimism of losses and AUCs. ``--quick`` takes a small generated data set.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -18,12 +17,11 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import DOCS, save, set_threads
+from benchmarks._common import command_line, save, set_threads, to_docs
 from benchmarks.any_model.data import CASES, Part, load_split
 from benchmarks.any_model.methods import quiet
 from benchmarks.any_model.notions import NOTIONS
 from benchmarks.any_model.trees import Seconds
-from benchmarks.manifest import recorded
 from benchmarks.new_rows.methods import DATA, features_of, linear_model
 from fairconstrained import FairBoostingClassifier, LossParityClassifier
 from fairconstrained.estimators.new_rows import TellsNewRows
@@ -95,17 +93,13 @@ def table(data: str, kappas: tuple[float, ...] = KAPPAS) -> pd.DataFrame:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one small generated data set, to see that it runs")
+    parser = command_line(__doc__, "one small generated data set, to see that it runs", docs=False)
     options = parser.parse_args(arguments)
     set_threads(1)
     found = table("generated", KAPPAS[1:]) if options.quick else pd.concat(map(table, DATA))
     save(found, f"estimate_cost{'_quick' if options.quick else ''}")
     if not options.quick:
-        with recorded("estimate_cost"):
-            found.round({"fit": 3, "estimate": 3, "times": 2}).to_csv(
-                DOCS / "benchmarks" / "estimate_cost.csv", index=False
-            )
+        to_docs(found.round({"fit": 3, "estimate": 3, "times": 2}), "estimate_cost")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ up to the grid.
 
 from __future__ import annotations
 
-import argparse
 from functools import partial
 from itertools import product
 
@@ -16,10 +15,9 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import DOCS, save, set_threads, timed
+from benchmarks._common import command_line, save, set_threads, timed, to_docs
 from benchmarks.any_model.data import CASES, as_codes, load_split, parted
 from benchmarks.head_speed import timed_fit
-from benchmarks.manifest import recorded
 from fairconstrained import PartialParityClassifier
 from fairconstrained.heads import CrossFittedScores
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap
@@ -77,8 +75,7 @@ def table(data: str, seed: int, n_rows: int, kappas: tuple[float, ...] = KAPPAS)
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print means over splits and bounds."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one small generated data set, to see that it runs")
+    parser = command_line(__doc__, "one small generated data set, to see that it runs", docs=False)
     options = parser.parse_args(arguments)
     set_threads(1)
     if options.quick:
@@ -93,8 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(shown.to_string(float_format=lambda value: f"{value:.4g}"))
     if not options.quick:
         digits = {"training errors": 1, "new errors": 1, "new gap": 4, "seconds": 3}
-        with recorded("exact_heads"):
-            shown.round(digits).to_csv(DOCS / "benchmarks" / "exact_heads.csv", index=False)
+        to_docs(shown.round(digits), "exact_heads")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ tolerance of 4e-4 in place of 5e-4 shows what a cold fit itself is known to.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +22,17 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from tqdm import tqdm
 
-from benchmarks._common import RESULTS, load_a9a, load_bank_table, publish, save, set_threads, significant, timed
+from benchmarks._common import (
+    RESULTS,
+    command_line,
+    load_a9a,
+    load_bank_table,
+    publish,
+    save,
+    set_threads,
+    significant,
+    timed,
+)
 from benchmarks.loss_parity.datasets import load_parts
 from fairconstrained import AUCFairClassifier, PartialParityClassifier, RateParityClassifier, fairness_path
 from fairconstrained.exceptions import ConvergenceWarning
@@ -121,9 +130,7 @@ def draw(points: pd.DataFrame) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
-    arguments = parser.parse_args()
+    arguments = command_line(__doc__).parse_args()
     set_threads(1)
     warnings.simplefilter("ignore", ConvergenceWarning)  # the tables say what was kept
     rows, points = [], []

@@ -7,7 +7,6 @@ path is a ratio to the fits of the model alone, its folds and the models of the 
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +15,7 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import DOCS, data_folder, save, set_threads, timed
-from benchmarks.manifest import recorded
+from benchmarks._common import command_line, data_folder, save, set_threads, timed, to_docs
 from fairconstrained import (
     AUCFairClassifier,
     ConvergenceWarning,
@@ -82,8 +80,7 @@ def table(X: Any, y: np.ndarray, groups: np.ndarray, n_trees: int) -> pd.DataFra
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rows and trees, to see that it runs")
+    parser = command_line(__doc__, "few rows and trees, to see that it runs", docs=False)
     options = parser.parse_args(arguments)
     set_threads(1)
     found = table(*acs(3000 if options.quick else 100_000), n_trees=20 if options.quick else 300)
@@ -91,8 +88,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(found.to_string(float_format=lambda value: f"{value:.4g}"))
     if not options.quick:
         shown = found.map(lambda value: f"{value:.3g}" if isinstance(value, float) else value).replace("nan", "")
-        with recorded("head_speed"):
-            shown.to_csv(DOCS / "benchmarks" / "head_speed.csv", index=False)
+        to_docs(shown, "head_speed")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ are processor time, and bytecode is cached; ``beyond`` is what an import adds to
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import subprocess
@@ -15,8 +14,7 @@ import time
 
 import pandas as pd
 
-from benchmarks._common import DOCS, save
-from benchmarks.manifest import recorded
+from benchmarks._common import command_line, save, to_docs
 
 BASE = "import sklearn, torch"
 IMPORTS = (
@@ -50,15 +48,13 @@ def table(repeats: int) -> pd.DataFrame:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=9, help="runs of every import")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     options = parser.parse_args(arguments)
     found = table(options.repeats)
     save(found, "import_time")
     if options.docs:
-        with recorded("import_time"):
-            found.round(2).to_csv(DOCS / "benchmarks" / "import_time.csv", index=False)
+        to_docs(found.round(2), "import_time")
 
 
 if __name__ == "__main__":

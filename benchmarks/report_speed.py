@@ -6,15 +6,12 @@ processor, which other work on the machine changes little, unlike wall-clock tim
 
 from __future__ import annotations
 
-import argparse
-import shutil
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import DOCS, RESULTS, save, set_threads, significant, timed
-from benchmarks.manifest import recorded
+from benchmarks._common import command_line, save, set_threads, significant, timed, to_docs
 from fairconstrained.metrics import METRICS
 from fairconstrained.reporting import fairness_report
 
@@ -83,17 +80,15 @@ EXPERIMENTS = {function.__name__: function for function in (intervals, values, p
 
 def main() -> None:
     """Run the experiments named on the command line, or all of them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("experiments", nargs="*", choices=[[], *EXPERIMENTS], help="all without any")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parser.parse_args()
     set_threads(1)
     for name in arguments.experiments or EXPERIMENTS:
-        table = f"report_speed_{name}"
-        save(significant(EXPERIMENTS[name]()), table)
+        found = significant(EXPERIMENTS[name]())
+        save(found, f"report_speed_{name}")
         if arguments.docs:
-            with recorded("report_speed"):
-                shutil.copy(RESULTS / f"{table}.csv", DOCS / "benchmarks")
+            to_docs(found, "report_speed", name)
 
 
 if __name__ == "__main__":

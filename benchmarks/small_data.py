@@ -8,7 +8,6 @@ much that estimate makes a fit longer, as a multiple of the fit without it.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +17,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from tqdm import tqdm
 
-from benchmarks._common import DOCS, save, set_threads, significant, timed
-from benchmarks.manifest import recorded
+from benchmarks._common import command_line, save, set_threads, significant, timed, to_docs
 from fairconstrained import AUCFairClassifier, GroupLossClassifier, PartialParityClassifier, RateParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.exceptions import FairnessWarning
@@ -76,16 +74,14 @@ def table(n_seeds: int, size: tuple[int, int] = (1000, 10), repeats: int = 3) ->
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=8, help="sets of rows")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     options = parser.parse_args(arguments)
     set_threads(1)
     found = significant(table(options.seeds), 3)
     save(found, "small_data")
     if options.docs:
-        with recorded("small_data"):
-            found.to_csv(DOCS / "benchmarks" / "small_data.csv", index=False)
+        to_docs(found, "small_data")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ numbers that products read, in multiples of those of X: a product with several c
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,8 +25,8 @@ from sklearn.preprocessing import StandardScaler
 from tqdm import tqdm
 
 from benchmarks._common import (
-    DOCS,
     Table,
+    command_line,
     load_a9a,
     load_acs_income,
     load_bank_table,
@@ -38,8 +37,8 @@ from benchmarks._common import (
     set_threads,
     significant,
     timed,
+    to_docs,
 )
-from benchmarks.manifest import recorded
 from fairconstrained import RateParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.models import linear
@@ -175,10 +174,9 @@ def lines(train: Part, new: Part, notion: str, kappa: float, repeats: int) -> li
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--data", type=names_of(DATA), default=list(DATA), help=", ".join(DATA))
     parser.add_argument("--repeats", type=int, default=3, help="runs of every method")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     options = parser.parse_args(arguments)
     set_threads(1)
     warnings.simplefilter("ignore", ConvergenceWarning)  # the status is in the table
@@ -190,9 +188,7 @@ def main(arguments: list[str] | None = None) -> None:
     found = significant(pd.DataFrame(rows))
     save(found, "speed")
     if options.docs:
-        shown = found.drop(columns=["accuracy", "status"])
-        with recorded("speed"):
-            shown.to_csv(DOCS / "benchmarks" / "speed.csv", index=False)
+        to_docs(found.drop(columns=["accuracy", "status"]), "speed")
 
 
 if __name__ == "__main__":

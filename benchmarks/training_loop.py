@@ -10,8 +10,6 @@ line is faster.
 
 from __future__ import annotations
 
-import argparse
-import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, cycle, islice, repeat
@@ -23,10 +21,9 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.utils.data import DataLoader, TensorDataset
 
-from benchmarks._common import DOCS, RESULTS, parsed, save, set_threads, significant
+from benchmarks._common import command_line, parsed, save, set_threads, significant, to_docs
 from benchmarks.loss_parity.network import new_network
 from benchmarks.loss_parity.promises import side_by_side
-from benchmarks.manifest import recorded
 from fairconstrained.constraints import AUCGap, Constraint, DemographicParity, LossParity, RateGap
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.torch import Multipliers, StratifiedBatchSampler, bind
@@ -167,19 +164,15 @@ def measure(n_samples: int, batch_size: int, calls: int, repeats: int) -> list[d
 
 def main(arguments: list[str] | None = None) -> pd.DataFrame:
     """Run from the command line, or with these arguments."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few rows and steps, one size of mini-batches")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    parser = command_line(__doc__, "few rows and steps, one size of mini-batches")
     options = parsed(parser, arguments)
     set_threads(1)
     batches, size = ((128,), (1000, 4, 1)) if options.quick else (BATCHES, (20_000, 200, 9))
     found = [measure(size[0], batch, *size[1:]) for batch in batches]
     table = pd.DataFrame([row for rows in found for row in rows])
-    name = "training_loop_quick" if options.quick else "training_loop"
-    save(significant(table, 3), name)
+    save(significant(table, 3), "training_loop_quick" if options.quick else "training_loop")
     if options.docs:
-        with recorded("training_loop"):
-            shutil.copy(RESULTS / f"{name}.csv", DOCS / "benchmarks")
+        to_docs(significant(table, 3), "training_loop")
     return table
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import RESULTS, begun, names_of, parsed, parser_of_splits, publish, save_tables
-from benchmarks._runner import read, run_all
+from benchmarks._common import RESULTS, names_of, parsed, parser_of_splits, publish, save_tables
+from benchmarks._runner import results_of, without_missing
 from benchmarks.any_model.data import CASES, QUICK
 from benchmarks.any_model.figures import draw_all
 from benchmarks.any_model.notions import KAPPAS, NOTIONS
@@ -51,17 +51,11 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     arguments = _arguments()
     stem = "any_model_quick" if arguments.quick else "any_model"
-    path = begun(f"{stem}_raw.csv")
-    if not arguments.plots:
-        methods = [name for name in arguments.methods if not missing(name)]
-        for name in arguments.methods:
-            if missing(name):
-                print(f"{name} is left out: {missing(name)}")
-        tasks = all_tasks(arguments.data, arguments.notions, methods, arguments.seeds, arguments.kappas)
-        if arguments.quick:
-            tasks = (replace(task, kappas=task.kappas[:QUICK_BOUNDS]) for task in tasks)
-        run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
-    figures = _show(read(path, COLUMNS), stem)
+    methods = without_missing(arguments.methods, {name: missing(name) for name in arguments.methods})
+    tasks = all_tasks(arguments.data, arguments.notions, methods, arguments.seeds, arguments.kappas)
+    if arguments.quick:
+        tasks = (replace(task, kappas=task.kappas[:QUICK_BOUNDS]) for task in tasks)
+    figures = _show(results_of(f"{stem}_raw.csv", tasks, run_task, COLUMNS, arguments), stem)
     if arguments.docs:
         publish(figures, stem, is_new=not arguments.plots)
 

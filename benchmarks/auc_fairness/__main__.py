@@ -7,9 +7,7 @@ draws what there is, and ``--docs`` also puts figures and tables where the docum
 
 from __future__ import annotations
 
-import argparse
-
-from benchmarks._common import RESULTS, names_of, publish, save, significant
+from benchmarks._common import RESULTS, command_line, names_of, publish, save, significant
 from benchmarks._runner import read, run_all
 from benchmarks.auc_fairness.figures import draw_fronts, draw_rows, write_tables
 from benchmarks.auc_fairness.methods import CASES, METHODS, MODELS
@@ -18,17 +16,13 @@ from benchmarks.auc_fairness.tasks import COLUMNS, N_SEEDS, all_tasks, run_task
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__, "few rows, one seed, few parameters: to see that it works", jobs=2, plots=True)
     choices = [*PROMISES, "fronts"]
     parser.add_argument("--only", type=names_of(choices), default=choices, help=", ".join(choices))
-    parser.add_argument("--quick", action="store_true", help="few rows, one seed, few parameters: to see that it works")
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
     parser.add_argument("--models", type=names_of(MODELS), default=list(MODELS), help=", ".join(MODELS))
     parser.add_argument("--methods", type=names_of(METHODS), default=list(METHODS), help=", ".join(METHODS))
     parser.add_argument("--data", type=names_of(CASES), default=list(CASES), help=", ".join(CASES))
-    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
-    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parser.parse_args()
     stem = "auc_fairness_quick" if arguments.quick else "auc_fairness"
     path = RESULTS / f"{stem}.csv"

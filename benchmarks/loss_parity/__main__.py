@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import RESULTS, missing, names_of, parsed, publish, save, significant
+from benchmarks._common import RESULTS, command_line, missing, names_of, parsed, publish, save, significant
 from benchmarks._runner import read, run_all
 from benchmarks.loss_parity.constraints import CONSTRAINTS
 from benchmarks.loss_parity.datasets import DATASETS, SPLITS
@@ -45,7 +45,7 @@ QUICK = {"seeds": 1, "seconds": 2.0}
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__, "one seed, two seconds a run, little data", jobs=1, plots=True)
     everything = [*PROMISES, "runs"]
     folders = {
         "datasets": list(DATASETS),
@@ -57,12 +57,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", type=names_of(everything), default=everything, help=", ".join(everything))
     for name, known in folders.items():
         parser.add_argument(f"--{name}", type=names_of(known), default=chosen[name], help=", ".join(known))
-    parser.add_argument("--quick", action="store_true", help="one seed, two seconds a run, little data")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--seconds", type=float, help="processor time of a run that does not end by itself")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
-    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parsed(parser)
     defaults = QUICK if arguments.quick else {"seeds": N_SEEDS}
     for name, value in defaults.items():

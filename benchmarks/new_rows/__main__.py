@@ -13,9 +13,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import pandas as pd
+
 from benchmarks._common import (
     RESULTS,
-    begun,
     names_of,
     parsed,
     parser_of_splits,
@@ -24,7 +25,7 @@ from benchmarks._common import (
     save_tables,
     significant,
 )
-from benchmarks._runner import read, run_all
+from benchmarks._runner import results_of
 from benchmarks.any_model.data import QUICK
 from benchmarks.any_model.notions import NOTIONS
 from benchmarks.new_rows import estimators, populations
@@ -69,42 +70,29 @@ def main() -> None:
     stem = "new_rows_quick" if arguments.quick else "new_rows"
     figures: list[Path] = []
     if arguments.promise:
-        path = begun(f"{stem}_draws.csv")
-        if not arguments.plots:
-            tasks = populations.all_draws(arguments.sizes, arguments.draws)
-            run_all(tasks, populations.run_draw, path, populations.COLUMNS, arguments.jobs)
-        draws = read(path, populations.COLUMNS)
+        tasks = populations.all_draws(arguments.sizes, arguments.draws)
+        draws = results_of(f"{stem}_draws.csv", tasks, populations.run_draw, populations.COLUMNS, arguments)
         if len(draws):
             save(significant(populations.summary(draws)), f"{stem}_promise")
     elif arguments.estimators:
-        path = begun(f"{stem}_fits.csv")
-        if not arguments.plots:
-            fits = estimators.all_fits(arguments.of_estimators, arguments.seeds, 1 if arguments.quick else None)
-            run_all(fits, estimators.run_fit, path, estimators.COLUMNS, arguments.jobs)
-        measured = read(path, estimators.COLUMNS)
+        fits = estimators.all_fits(arguments.of_estimators, arguments.seeds, 1 if arguments.quick else None)
+        measured = results_of(f"{stem}_fits.csv", fits, estimators.run_fit, estimators.COLUMNS, arguments)
         if len(measured):
             save(significant(estimators.summary(measured)), f"{stem}_estimators")
     elif arguments.other_tables:
-        path = begun(f"{stem}_other_raw.csv")
-        if not arguments.plots:
-            chosen = (list(OTHER_TABLES), arguments.notions, METHODS_OF_OTHERS, arguments.seeds, arguments.kappas)
-            run_all(all_tasks(*chosen), run_task, path, COLUMNS, arguments.jobs)
-        measured = read(path, COLUMNS)
+        chosen = (list(OTHER_TABLES), arguments.notions, METHODS_OF_OTHERS, arguments.seeds, arguments.kappas)
+        measured = results_of(f"{stem}_other_raw.csv", all_tasks(*chosen), run_task, COLUMNS, arguments)
         if len(measured):
             save_tables({"other": kept(cells(measured)), "other_cells": cells(measured)}, stem, show="other")
     else:
-        path = begun(f"{stem}_raw.csv")
-        if not arguments.plots:
-            chosen = (arguments.data, arguments.notions, arguments.methods, arguments.seeds, arguments.kappas)
-            run_all(all_tasks(*chosen), run_task, path, COLUMNS, arguments.jobs)
-        figures = _show(path, stem)
+        chosen = (arguments.data, arguments.notions, arguments.methods, arguments.seeds, arguments.kappas)
+        figures = _show(results_of(f"{stem}_raw.csv", all_tasks(*chosen), run_task, COLUMNS, arguments), stem)
     if arguments.docs:
         publish(figures, stem, is_new=not arguments.plots)
 
 
-def _show(path: Path, stem: str) -> list[Path]:
+def _show(results: pd.DataFrame, stem: str) -> list[Path]:
     """Write tables and the figure; returns the figure."""
-    results = read(path, COLUMNS)
     if results.empty:
         return []
     tables = write_tables(results)

@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks._common import RESULTS, begun, names_of, parsed, parser_of_splits, publish, save_tables
-from benchmarks._runner import read, run_all
+import pandas as pd
+
+from benchmarks._common import RESULTS, names_of, parsed, parser_of_splits, publish, save_tables
+from benchmarks._runner import results_of, without_missing
 from benchmarks.any_model.data import QUICK
 from benchmarks.notions.catalogue import ENTRIES, WHOLE
 from benchmarks.notions.figures import draw_all
@@ -50,22 +52,16 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     arguments = _arguments()
     stem = "notions_quick" if arguments.quick else "notions"
-    path = begun(f"{stem}_raw.csv")
-    if not arguments.plots:
-        for name in arguments.methods:
-            if name in PEERS and PEERS[name].missing:
-                print(f"{name} is left out: {PEERS[name].missing}")
-        methods = [name for name in arguments.methods if name not in PEERS or not PEERS[name].missing]
-        tasks = all_tasks(arguments.data, arguments.notions, methods, arguments.seeds)
-        run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
-    figures = _show(path, stem)
+    missing = {name: peer.missing for name, peer in PEERS.items() if peer.missing}
+    methods = without_missing(arguments.methods, missing)
+    tasks = all_tasks(arguments.data, arguments.notions, methods, arguments.seeds)
+    figures = _show(results_of(f"{stem}_raw.csv", tasks, run_task, COLUMNS, arguments), stem)
     if arguments.docs:
         publish(figures, stem, is_new=not arguments.plots)
 
 
-def _show(path: Path, stem: str) -> list[Path]:
+def _show(results: pd.DataFrame, stem: str) -> list[Path]:
     """Write tables and the figure; returns the figure."""
-    results = read(path, COLUMNS)
     if results.empty:
         return []
     tables = write_tables(results)

@@ -8,10 +8,9 @@ everything works; its figures mean nothing.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from benchmarks._common import RESULTS, names_of, parsed
+from benchmarks._common import RESULTS, command_line, names_of, parsed
 from benchmarks._runner import read, run_all
 from benchmarks.manifest import recorded
 from benchmarks.partial_fairness.experiments import COLUMNS, EXPERIMENTS, N_SEEDS, all_tasks, run_task
@@ -23,14 +22,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__, "few rows, one seed, two parameters of every list", jobs=2, plots=True)
     titles = "; ".join(f"{name}: {experiment.title}" for name, experiment in EXPERIMENTS.items())
-    parser.add_argument("--quick", action="store_true", help="few rows, one seed, two parameters of every list")
     parser.add_argument("--only", type=names_of(EXPERIMENTS), default=list(EXPERIMENTS), help=titles)
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
-    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
-    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
-    parser.add_argument("--docs", action="store_true", help="also refresh the pictures and tables of the documentation")
     arguments = parsed(parser)
     stem = "partial_fairness_quick" if arguments.quick else "partial_fairness"
     path = RESULTS / f"{stem}.csv"

@@ -13,16 +13,13 @@ runs those that took more than four seconds once more, one at a time.
 
 from __future__ import annotations
 
-import argparse
-import shutil
 import sys
 from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import DOCS, RESULTS, names_of, parsed, set_threads
+from benchmarks._common import RESULTS, command_line, names_of, parsed, set_threads, to_docs
 from benchmarks._runner import read, run_all
-from benchmarks.manifest import recorded
 from benchmarks.trial.judgements import COLUMNS
 from benchmarks.trial.parts import PARTS, run_part
 from benchmarks.trial.tasks import QUICK_SEEDS, Task, of_part, run_task, summary
@@ -49,16 +46,13 @@ def forget_slow(path: Path, seconds: float) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__, "a fixed part of all cases, in about two minutes", jobs=2)
     choices = ["problems", *PARTS]
     parser.add_argument("--only", type=names_of(choices), default=choices, help=", ".join(choices))
-    parser.add_argument("--quick", action="store_true", help="a fixed part of all cases, in about two minutes")
     parser.add_argument("--seeds", type=_seeds, default=list(range(_N_PROBLEMS)), help="first:last, without the last")
-    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--stem", default="trial", help="first part of the names of the results' files")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument("--again", type=float, metavar="SECONDS", help="run the problems that took longer once more")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parsed(parser)
     stem = f"{arguments.stem}_quick" if arguments.quick else arguments.stem
     paths = {part: RESULTS / (f"{stem}.csv" if part == "problems" else f"{stem}_{part}.csv") for part in choices}
@@ -82,8 +76,7 @@ def main() -> int:
     table.to_csv(path, index=False)
     print(table.to_string(index=False, max_colwidth=100))
     if arguments.docs:
-        with recorded("trial"):
-            shutil.copy(path, DOCS / "benchmarks" / "trial.csv")
+        to_docs(table, "trial")
     # continuous integration shares its cores, so that the short form shows seconds and does not judge them
     judged = table[~table["promise"].str.contains("seconds")] if arguments.quick else table
     return int(judged["broken"].sum() > 0)
