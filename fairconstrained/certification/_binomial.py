@@ -132,8 +132,5 @@ def counted_events(sample: Sample) -> Comparison:
     """Return the comparison of a sample; it raises `NotOffered` where the values of rows are not 0 and 1."""
     found = sample.comparison()
     if not found.counts_events:
-        rate = sample.params.get("rate")
-        raise NotOffered(
-            f"Its bounds need positive predictions that can be counted; rate={rate!r} is a mean of smooth values."
-        )
+        raise NotOffered.of_smooth_rate(sample.params.get("rate"))
     return found

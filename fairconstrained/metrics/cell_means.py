@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +10,7 @@ from scipy.special import expit
 
 from fairconstrained.cells import cell_sums
 from fairconstrained.groups import Strata, Unions
-from fairconstrained.metrics.rates import AggregateLabels
+from fairconstrained.metrics.rates import AggregateLabels, block_signs
 from fairconstrained.metrics.rules import RULES, Reference, Rule
 
 __all__ = [
@@ -143,12 +141,8 @@ class Notion(NamedTuple):
 
     @property
     def signs(self) -> np.ndarray:
-        """Signs of the blocks in sums of means; ndarray of shape (n_signs, n_blocks).
-
-        A gap is the largest of the gaps between these sums: with one block in each, the largest gap of a block; with
-        all signs, the sum of the blocks' absolute gaps.
-        """
-        return _signs(self.agg_labels, self.n_blocks)
+        """Signs of the blocks in sums of means, see `block_signs`; ndarray of shape (n_signs, n_blocks)."""
+        return block_signs(self.agg_labels, self.n_blocks)
 
     @property
     def sign_names(self) -> list[str]:
@@ -199,17 +193,6 @@ class Notion(NamedTuple):
     def values(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
         """Return the one number that is bounded, of shape (...); see `gaps`."""
         return self.rule.value(self.signed(means), overall @ self.signs.T, self.agg)
-
-
-@lru_cache
-def _signs(agg_labels: AggregateLabels, n_blocks: int) -> np.ndarray:
-    """Signs of that many blocks, see `Notion.signs`."""
-    if agg_labels == "max":
-        signs = np.eye(n_blocks)
-    else:
-        signs = np.array([(1.0, *others) for others in product((1.0, -1.0), repeat=n_blocks - 1)])
-    signs.flags.writeable = False
-    return signs
 
 
 #: Table 1 of the paper on stochastic approximation, whose "equalized_odds" takes the sum over the labels.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,13 @@ _ALL = "all rows"
 
 class NotOffered(ValueError):
     """There is no bound of some kind for a metric with these parameters; the message says what it would need."""
+
+    @classmethod
+    def of_smooth_rate(cls, rate: Any) -> Self:
+        """Return the error for bounds that need a count of positive predictions."""
+        return cls(
+            f"Its bounds need positive predictions that can be counted; rate={rate!r} is a mean of smooth values."
+        )
 
 
 class MetricRows(Protocol):

@@ -75,8 +75,7 @@ def _of_group(
     return CountedRanks((of_negatives, of_positives), shares)
 
 
-#: Functions that find the ranks that count among the rows of a label, by name. The functions take the intervals, the
-#: scores,
+#: Functions that find the ranks that count among the rows of a label, by name. They take the intervals, the scores,
 #: whether every row is positive, and the codes, the weights and the number of the groups.
 RANKS: dict[str, Callable[..., CountedRanks]] = {"group_and_label": _of_group_and_label, "group": _of_group}
 

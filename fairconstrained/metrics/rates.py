@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import product
 from typing import Literal
 
@@ -16,11 +17,11 @@ __all__ = [
     "Aggregate",
     "AggregateLabels",
     "aggregate_pairs",
+    "block_signs",
     "conditional_rates",
     "largest_range",
     "largest_row_shares",
     "pair_differences",
-    "signed_sums",
 ]
 
 Aggregate = Literal["max", "mean"]
@@ -72,14 +73,19 @@ def pair_differences(rates: np.ndarray) -> np.ndarray:
     return np.abs(rates[:, None] - rates[None, :])
 
 
-def signed_sums(rates: np.ndarray) -> np.ndarray:
-    """The sums of the columns with all signs but the opposite ones; ndarray of shape (n_groups, 2^(n_conditions - 1)).
+@lru_cache
+def block_signs(agg_labels: AggregateLabels, n_blocks: int) -> np.ndarray:
+    """Signs of blocks, such as labels, in sums of a group's rates; ndarray of shape (n_signs, n_blocks).
 
-    The sum of the absolute differences of two groups is the largest difference of these, so that the largest one over
-    all pairs of groups needs no pairs.
+    A gap is the largest of the gaps between these sums: with one block in each, the largest gap of a block; with all
+    signs, the sum of the blocks' absolute gaps. So the largest one over all pairs of groups needs no pairs.
     """
-    signs = [[1, *others] for others in product([1, -1], repeat=rates.shape[1] - 1)]
-    return rates @ np.array(signs, dtype=float).T
+    if agg_labels == "max":
+        signs = np.eye(n_blocks)
+    else:
+        signs = np.array([(1.0, *others) for others in product((1.0, -1.0), repeat=n_blocks - 1)])
+    signs.flags.writeable = False
+    return signs
 
 
 def largest_range(values: np.ndarray) -> float:

@@ -31,9 +31,7 @@ def _others(rows: MetricRows) -> Comparison:
     """Shares of others than the minority; given how many predictions are positive, their number is binomial."""
     rate = rows.params.get("rate", "indicator")
     if rate != "indicator":
-        raise NotOffered(
-            f"Its bounds need positive predictions that can be counted; rate={rate!r} is a mean of smooth values."
-        )
+        raise NotOffered.of_smooth_rate(rate)
     scores = check_scores(rows.response)
     found = check_groups(rows.sensitive_features, None, scores.size)
     others = found.codes != found.labels.index(rows.params["minority"])

@@ -24,10 +24,10 @@ from fairconstrained.metrics.rates import (
     Aggregate,
     AggregateLabels,
     aggregate_pairs,
+    block_signs,
     conditional_rates,
     largest_range,
     pair_differences,
-    signed_sums,
 )
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.validation import (
@@ -362,7 +362,7 @@ def _gap_of_rates(
     check_option("agg_labels", agg_labels, OVER_LABELS)
     columns = np.column_stack(list(rates.values()))
     if agg == "max":  # needs no pairs
-        gap = largest_range(signed_sums(columns) if agg_labels == "sum" else columns)
+        gap = largest_range(columns @ block_signs(agg_labels, len(rates)).T)
     else:
         gap = aggregate_pairs(OVER_LABELS[agg_labels](pair_differences(columns), axis=-1), agg)
     return (gap, rows.table(**rates)) if return_groups else gap
