@@ -153,7 +153,7 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
     return function(), time.process_time() - begin
 
 
-def median_seconds(function: Callable[[], Any], repeats: int = 30) -> float:
+def median_seconds(function: Callable[[], Any], repeats: int) -> float:
     """Median wall-clock time of a call, after one call to warm up."""
     function()
     times = []

@@ -58,13 +58,13 @@ def _constant_values(problem: Problem) -> list[float]:
     return sorted(values)
 
 
-def feasible_constants(problem: Problem, slack: float = 1e-12) -> list[np.ndarray]:
+def feasible_constants(problem: Problem) -> list[np.ndarray]:
     """Constant scores within all bounds."""
     return [
         scores
         for value in _constant_values(problem)
         for scores in problem.constant_scores(value)
-        if all(bound.holds(scores, slack) for bound in problem.bounds)
+        if all(bound.holds(scores, slack=1e-12) for bound in problem.bounds)
     ]
 
 

@@ -121,10 +121,10 @@ def as_targets(y: Any) -> np.ndarray:
     return column
 
 
-def as_numbers(values: Any, name: str, remedy: str) -> np.ndarray:
-    """Return values as an array of floats; raises ValueError for text and dates, with advice for text."""
-    with telling_columns(values, name, remedy):
-        return np.asarray(values, dtype=np.float64)
+def as_numbers(y: Any, remedy: str) -> np.ndarray:
+    """Return targets as an array of floats; raises ValueError for text and dates, with advice for text."""
+    with telling_columns(y, "y", remedy):
+        return np.asarray(y, dtype=np.float64)
 
 
 def without_none(**values: Any) -> dict[str, Any]:

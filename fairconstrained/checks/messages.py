@@ -32,6 +32,8 @@ __all__ = [
     "shortened_table",
 ]
 
+#: Entries that a message shows of a long list.
+_MOST = 10
 #: How the groups reach predictions of a model that is within another one.
 BY_ROUTING = (
     "within a Pipeline, a BaggingClassifier or a search, turn metadata routing on "
@@ -80,7 +82,7 @@ def compares_nothing(name: str, small: Iterable[str]) -> str:
     )
 
 
-def shortened(values: Iterable[Any], most: int = 10) -> str:
+def shortened(values: Iterable[Any], most: int = _MOST) -> str:
     """A list, or a dict with its values, as text: the first ``most`` entries and how many there are besides.
 
     Examples
@@ -98,21 +100,21 @@ def shortened(values: Iterable[Any], most: int = 10) -> str:
     return left + ", ".join(entries[:most] + rest) + right
 
 
-def in_columns(found: np.ndarray, columns: Any, ndim: int, most: int = 10) -> str:
+def in_columns(found: np.ndarray, columns: Any, ndim: int) -> str:
     """The part of a message that says which columns it is, by their names or numbers; empty if there is only one."""
     if ndim < 2:
         return ""
     names = found.tolist() if columns is None else np.asarray(columns)[found].tolist()
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f" in the column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:most]))}{more}"
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return f" in the column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:_MOST]))}{more}"
 
 
-def shortened_table(table: pd.DataFrame, most: int = 10) -> str:
-    """A table of numbers as text: of more than ``most`` rows those that hold the smallest numbers."""
-    if len(table) <= most:
+def shortened_table(table: pd.DataFrame) -> str:
+    """A table of numbers as text: of more than ten rows those that hold the smallest numbers."""
+    if len(table) <= _MOST:
         return table.to_string()
-    smallest = np.argsort(table.min(axis=1).to_numpy(), kind="stable")[:most]
-    return f"{table.iloc[np.sort(smallest)].to_string()}\n... and {len(table) - most} more"
+    smallest = np.argsort(table.min(axis=1).to_numpy(), kind="stable")[:_MOST]
+    return f"{table.iloc[np.sort(smallest)].to_string()}\n... and {len(table) - _MOST} more"
 
 
 def meant(value: Any, names: Iterable[str]) -> str:

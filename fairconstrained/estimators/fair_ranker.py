@@ -230,7 +230,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
     def _documents(self, X: Any, y: Any, **options: Any) -> tuple[Any, np.ndarray]:
         """Documents and their relevance; ``options`` are those of `_checked_rows`."""
         X, y, _ = self._checked_rows(X, y, None, **options)
-        return X, as_numbers(y, "y", _NUMBER_GRADES)
+        return X, as_numbers(y, _NUMBER_GRADES)
 
     @override
     def _bind_only(self, X: Any, y: Any, *columns: Any) -> None:
@@ -369,7 +369,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         accuracy : float
             Share of the pairs that is ranked right, in [0, 1]; NaN if there is no pair.
         """
-        scores, y = self.predict(X), as_numbers(y, "y", _NUMBER_GRADES)
+        scores, y = self.predict(X), as_numbers(y, _NUMBER_GRADES)
         better, worse = query_pairs(y, check_queries(qid, scores.size)).T
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         counts = weights[better] * weights[worse]

@@ -310,7 +310,7 @@ class FairRegressorMixin(RegressorMixin):
     @staticmethod
     def _numbers(y: np.ndarray) -> np.ndarray:
         """Targets as numbers; raises ValueError for text and dates."""
-        return as_numbers(y, "y", "Pass numbers, or take a classifier if these are labels")
+        return as_numbers(y, "Pass numbers, or take a classifier if these are labels")
 
     def _set_attributes(self, attributes: dict[str, Any]) -> None:
         coefficients = attributes.get("coef_")

@@ -109,10 +109,10 @@ def check_option(name: str, value: str, allowed: Collection[str]) -> None:
         raise ValueError(f"{name} must be one of {sorted(allowed)}; got {value!r}.")
 
 
-def check_threshold(threshold: Any, name: str = "threshold") -> float:
+def check_threshold(threshold: Any) -> float:
     """A finite number; raises ValueError otherwise."""
     if not is_number(threshold):
-        raise ValueError(f"{name} must be a finite number, in units of the scores; got {threshold!r}.")
+        raise ValueError(f"threshold must be a finite number, in units of the scores; got {threshold!r}.")
     return float(threshold)
 
 
