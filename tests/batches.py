@@ -33,7 +33,7 @@ def on_batches(
 
 
 def assert_unbiased(draws: np.ndarray, expected: np.ndarray, tolerance: float = 0.0) -> None:
-    """The mean of draws that differ is within 4.5 of its standard errors, and a tolerance."""
+    """The mean of draws that differ is within 4 of its standard errors, and a tolerance."""
     error = np.std(draws, axis=0) / np.sqrt(len(draws))
     assert (error > 0).all()
-    assert (np.abs(np.mean(draws, axis=0) - expected) < 4.5 * error + tolerance).all()
+    assert (np.abs(np.mean(draws, axis=0) - expected) < 4 * error + tolerance).all()
