@@ -278,10 +278,12 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         if stricter is problem or result.status.is_infeasible:
             return result
         state = no_worse_than_constants(problem, result.model_state)
-        if state is result.model_state:
-            return result
+        return result if state is result.model_state else self._taking_constant(problem, result, state)
+
+    def _taking_constant(self, problem: Problem, result: SolverResult, constant: Any) -> SolverResult:
+        """The result with constant scores in place of worse ones, and a message that says so."""
         message = f"{_WORSE} {self._remedy(problem.data, result.stopped_by)}"
-        return replace(result, model_state=state, message=message, multipliers=None)
+        return replace(result, model_state=constant, message=message, multipliers=None)
 
     @override
     def _solved_after(

@@ -382,6 +382,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         found = super()._rescaled(problem, result)
         if result.status.is_infeasible or found.model_state is result.model_state:
             return found
+        if not found.model_state.n_trees:
+            return self._taking_constant(problem, result, found.model_state)
         # constants were among the states, so that the complaint about trees worse than one no longer holds
         has_others = found.model_state.n_trees != result.model_state.n_trees
         return replace(found, message="", multipliers=None if has_others else found.multipliers)

@@ -411,6 +411,19 @@ def test_trees_that_are_no_use_are_said(rows):
         fitted(rows, 0.1, cv=601)
 
 
+def test_a_constant_in_place_of_worse_trees_is_said():
+    """Nothing can be learnt from these rows, and a constant within the bound has a lower loss than all trees."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 800)
+    X, y = rng.normal(size=(800, 4)) + 0.5 * groups[:, None], rng.integers(0, 2, 800)
+    with pytest.warns(ConvergenceWarning, match="worse than a constant within the bound.*all rows have the same score"):
+        model = FairBoostingClassifier(
+            0.05, constraint="statistical_parity", n_estimators=12, num_leaves=8, learning_rate=0.5
+        ).fit(X, y, sensitive_features=groups)
+    assert model.n_trees_ == 0
+    assert np.isnan(model.prices_["statistical_parity"])
+
+
 def test_a_constant_score_beyond_the_bound_is_not_compared_with():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(1500, 3)), rng.integers(0, 2, 1500)
