@@ -347,6 +347,17 @@ def test_a_free_model_stops_early(rows):
     assert objectives[model.n_trees_ / 2] == min(objectives.values()) == model.objective_
 
 
+def test_a_bounded_model_stops_early_at_the_best_trees_within_the_bound(rows):
+    """Only trees of the second half are waited for, when the multipliers have found their values."""
+    model = fitted(rows, 0.1, cv=2, early_stopping_rounds=10, n_estimators=200)
+    assert 100 < model.n_iter_ < 200
+    most = 0.1 + model.granularity_["demographic_parity"]
+    within = {r["n_iter"]: r["objective"] for r in model.history_ if r["n_iter"] and r["demographic_parity"] <= most}
+    assert model.constraint_values_["demographic_parity"] <= most
+    assert model.objective_ <= min(within.values())
+    assert all(within[number] > min(within.values()) for number in within if number > model.n_iter_ - 10)
+
+
 def test_the_threshold_of_errors_is_not_moved_on_rows_that_the_trees_know(rows):
     """The first trees with the fewest errors within the bound are the model: no other threshold is taken from them."""
     model = fitted(rows, 0.5, objective="zero_one", num_leaves=31)
