@@ -119,6 +119,10 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
     def on(self, data: FairData) -> Self:
         return replace(self, data=data, sets=self.sets.on(data))
 
+    @override
+    def metrics_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return np.abs(self.sets.exact_with_weights(scores, weights)).max(axis=1, initial=0.0)
+
     def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
         return self.sets.exact(scores)
 

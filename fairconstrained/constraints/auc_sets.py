@@ -199,7 +199,16 @@ class AUCSets:
 
     def exact(self, scores: np.ndarray) -> np.ndarray:
         """The differences of the AUCs, ties one half; ndarray of shape (n_differences,)."""
-        aucs = self.unions.aucs(*centred_aucs(scores, self.codes, self.data.weights.numpy(), self.n_cells))
+        return self._exact_of(scores, self.codes, self.data.weights.numpy())
+
+    def exact_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """`exact` for several weights of shape (n_draws, n_samples); ndarray of shape (n_draws, n_differences)."""
+        order = np.argsort(-scores)  # once for all draws: in order, rows are sorted in no time
+        return np.stack([self._exact_of(scores[order], self.codes[order], own[order]) for own in weights])
+
+    def _exact_of(self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The differences for rows in any order."""
+        aucs = self.unions.aucs(*centred_aucs(scores, codes, weights, self.n_cells))
         aucs = np.where(np.isnan(aucs), 0.5, aucs)  # of an empty set, as in a mini-batch, none is ahead
         return aucs[:, 0] - aucs[:, 1]
 

@@ -23,7 +23,7 @@ from fairconstrained import (
     RateParityClassifier,
     fairness_path,
 )
-from fairconstrained.constraints import DemographicParity, GroupRates, LossParity
+from fairconstrained.constraints import AUCGap, BoundConstraint, DemographicParity, GroupRates, LossParity, auc_sets
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
@@ -227,6 +227,24 @@ def test_standard_error_of_equal_gaps():
     (error,) = standard_errors([gap], data, scores).values()
     drawn = np.random.default_rng(0).binomial(100, 0.5, (4000, 3)) / 100
     assert error == pytest.approx(np.sqrt((np.ptp(drawn, axis=1) ** 2).mean()), rel=0.35)
+
+
+@pytest.mark.parametrize("scale", [1, 1e300], ids=["distinct", "ties"])
+def test_rows_are_sorted_once_for_all_draws_of_an_auc(make_data, monkeypatch, scale):
+    data, rng = make_data(counts=(90, 120)), np.random.default_rng(0)
+    gap, scores = AUCGap(0.05, constraint="inter_group").bind(data), np.round(rng.normal(size=210) * 10 / scale, 3)
+    weights = rng.dirichlet(np.ones(210), size=3)
+    expected = BoundConstraint.metrics_with_weights(gap, scores, weights)
+    seen, of_one = [], auc_sets.centred_aucs
+
+    def recorded(scores, *others):
+        seen.append(scores)
+        return of_one(scores, *others)
+
+    monkeypatch.setattr(auc_sets, "centred_aucs", recorded)
+    np.testing.assert_allclose(gap.metrics_with_weights(scores, weights), expected, rtol=1e-12, atol=1e-15)
+    assert len(seen) == 3
+    assert all((np.diff(own) <= 0).all() for own in seen)
 
 
 def test_rows_of_one_unit_are_drawn_together():
