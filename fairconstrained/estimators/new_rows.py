@@ -178,8 +178,9 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     ) -> NewRowEstimates:
         """Estimate by models without folds that the solver tells, or that are fitted from a start near the result."""
         states = solver.without_folds(problem, result) if self._may_tell_folds(solver, problem) else None
-        begin = None if of_folds or states is not None else solver.start_of_parts(problem, result)
-        return self._estimated(solver.chosen_by(result), problem, of_folds, seed, states, begin)
+        begin = None if states is not None else solver.start_of_parts(problem, result)
+        starts = of_folds if begin is None else ()  # the result for all rows under the same bounds is nearer
+        return self._estimated(solver.chosen_by(result), problem, starts, seed, states, begin)
 
     def _own_errors(self, problem: Problem, scores: np.ndarray) -> dict[str, float]:
         """Standard errors of the metrics of scores of the rows, by constraint."""

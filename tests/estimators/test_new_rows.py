@@ -388,6 +388,21 @@ def test_paths_show_the_estimates(rows):
         assert (row.new_row_gap, row.new_row_standard_error) == (gap.estimate, gap.standard_error)
 
 
+def test_fits_of_folds_begin_at_the_result_for_the_same_bounds(rows, monkeypatch):
+    starts, solve_part = [], PartialParityClassifier._solve_part
+
+    def recorded(self, solver, problem, start, rng):
+        starts.append(start)
+        return solve_part(self, solver, problem, start, rng)
+
+    monkeypatch.setattr(PartialParityClassifier, "_solve_part", recorded)
+    model = fitted(PartialParityClassifier(0.1, warm_start=True, new_row_folds=2, random_state=0), rows)
+    starts.clear()
+    fitted(model.set_params(kappa=0.05), rows)
+    first, second = starts[:2]
+    np.testing.assert_array_equal(first.model_state, second.model_state)
+
+
 @pytest.mark.slow
 def test_paths_warn_once_of_new_rows(wide):
     X, y, groups = wide
