@@ -28,7 +28,6 @@ from fairconstrained.estimators._watching import WatchesSolver
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, Stratified
 from fairconstrained.estimators.parameters import CheckedParameters
 from fairconstrained.estimators.remembers import RemembersRows
-from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.problem import Problem, Start
@@ -188,10 +187,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _fit(self, X: Any, y: Any, *columns: Any) -> None:
         """Set everything that `fit` leaves, from rows as the user gave them."""
         with published_settings(self):
-            # which groups are too small depends on the bound
-            depends = getattr(self, "small_groups", "error") != "error"
-            shared = SharedRows(keeps=False) if depends else self._shared
-            target, data, learnt = shared.once("rows", lambda: self._taken(X, y, *columns))
+            target, data, learnt = self._shared_rows.once("rows", lambda: self._taken(X, y, *columns))
             self.__dict__ |= learnt
             problem = self._problem(data, target)
             self._fit_problem(problem, target, data.n_samples if problem.model.uses_threads else 1)

@@ -88,6 +88,12 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     #: Results that depend on the rows alone; of a path, those of all its fits.
     _shared: SharedRows = SharedRows(keeps=False)
 
+    @property
+    def _shared_rows(self) -> SharedRows:
+        """Results that fits share; none where the bound decides which groups are too small, and so the rows' order."""
+        depends = getattr(self, "small_groups", "error") != "error"
+        return SharedRows(keeps=False) if depends else self._shared
+
     @abstractmethod
     def _solve_part(
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
@@ -285,7 +291,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
         with bar:
             # the rows of a promise for new rows are those of a span, which depends on the bound
-            shared = self._shared if self.promise == "training" else SharedRows(keeps=False)
+            shared = self._shared_rows if self.promise == "training" else SharedRows(keeps=False)
             held = held_out_scores(problem, n_folds, units, fit, starts, shared)
         # of means over rows, steps tell it or nothing does
         of_pairs = problem.row_losses is None and self._has_optimism(solver, problem)

@@ -2,7 +2,11 @@
 
 import pickle
 
-from fairconstrained import RateParityClassifier, fairness_path
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from fairconstrained import PartialParityClassifier, RateParityClassifier, fairness_path
 from fairconstrained.data import FairData
 from fairconstrained.estimators.shared_rows import SharedRows
 
@@ -49,3 +53,17 @@ def test_a_path_orders_its_rows_once_with_the_same_models(classes, monkeypatch, 
     assert (n_shared, n_alone) == (1, 2)
     assert shared.table.drop(columns="seconds").equals(alone.table.drop(columns="seconds"))
     assert "_shared" not in vars(shared.models[0])
+
+
+@pytest.mark.filterwarnings("ignore")  # other tests are about the warnings
+@pytest.mark.parametrize("small_groups", ["merge", "ignore"])
+def test_where_groups_are_small_for_some_bounds_only_no_fit_takes_the_folds_of_another(small_groups, new_row_estimates):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["c", "d", "a", "b"], [500, 340, 40, 20])  # small ones come first in the order of the data
+    X = rng.normal(size=(900, 4)) + 0.8 * (groups == "c")[:, None]
+    y = (X[:, 0] + rng.normal(size=900) > 0.3).astype(int)
+    model = PartialParityClassifier(constraint="demographic_parity", small_groups=small_groups, random_state=0)
+    path = fairness_path(model, X, y, sensitive_features=groups, kappas=[0.1, 0.03], warm_start=False)
+    for kappa, of_path in zip(path.kappas, path.models, strict=True):
+        alone = clone(model).set_params(kappa=kappa).fit(X, y, sensitive_features=groups)
+        assert of_path.new_row_gaps_ == alone.new_row_gaps_
