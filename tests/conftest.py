@@ -21,10 +21,12 @@ from threadpoolctl import threadpool_limits
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
+from fairconstrained.distributed.requests import LeaderParts
 from fairconstrained.estimators import new_rows
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic, Loss
 from fairconstrained.problem import Problem
+from fairconstrained.tables import Parts
 from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
 
 # Benchmarks compare with packages of the extra "compare", which the lowest versions of `make test-min` leave out.
@@ -124,7 +126,8 @@ def real_folder() -> Path:
 @pytest.fixture
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of which no rows are few enough to be brought into memory, or to the first process."""
-    monkeypatch.setattr("fairconstrained.tables.table._IN_MEMORY", 0)
+    for parts in (Parts, LeaderParts):
+        monkeypatch.setattr(parts, "most_gathered", 0)
 
 
 @pytest.fixture(scope="session")

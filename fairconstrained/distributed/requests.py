@@ -7,7 +7,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from typing_extensions import override
@@ -106,6 +106,10 @@ class LeaderParts(Parts):
     n_rounds : int
         How often the processes were asked so far.
     """
+
+    #: Mini-batches that are drawn at once have as many numbers. With more, such as a fold, the other processes would
+    #: wait until one has all rows and has computed with them.
+    most_gathered: ClassVar[int] = 2**20
 
     def __init__(
         self, channel: Channel, X: Any, lengths: Sequence[int], dtype: np.dtype, names: Sequence[str] | None

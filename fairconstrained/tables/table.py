@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -31,9 +31,8 @@ from fairconstrained.features import (
 
 __all__ = ["KeptColumn", "Parts", "Table", "rows_in_memory", "taken_rows"]
 
-#: Numbers up to which some rows are brought into the memory of this process, where they are a small share of all; in
-#: float64 they take 128 MB.
-_IN_MEMORY, _SMALL = 2**24, 0.25
+#: Share of all rows up to which some of them are few enough to be brought into the memory of this process.
+_SMALL = 0.25
 
 
 class Parts(ABC):
@@ -50,7 +49,12 @@ class Parts(ABC):
         Names of the features, if they have any.
     index : pandas.Index or None
         Labels of the rows, if they have any.
+    most_gathered : int
+        Numbers up to which some rows are brought into the memory of this process, where they are a small share of all;
+        2**24 of them take 128 MB in float64.
     """
+
+    most_gathered: ClassVar[int] = 2**24
 
     lengths: tuple[int, ...]
     n_features: int
@@ -248,7 +252,7 @@ class Table:
         elif rows.dtype == bool:
             rows = np.flatnonzero(rows)
         table = self.taken(rows)
-        few = table.size <= _IN_MEMORY and len(table) <= _SMALL * sum(self._parts.lengths)
+        few = table.size <= self._parts.most_gathered and len(table) <= _SMALL * sum(self._parts.lengths)
         return table.gathered() if few else table
 
     def taken(self, rows: np.ndarray) -> Table:

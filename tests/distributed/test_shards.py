@@ -17,7 +17,7 @@ from sklearn.base import clone
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier, RateParityClassifier
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.distributed.requests import lead
+from fairconstrained.distributed.requests import LeaderParts, lead
 from fairconstrained.distributed.second_leader import FirstParts, SecondLeader
 from fairconstrained.estimators.new_rows import TellsNewRows
 from fairconstrained.features import product
@@ -194,6 +194,14 @@ def test_an_evaluation_sends_no_number_for_every_row():
     del losses
     product(data.X, np.ones(4))
     assert len(channel.other._held) == 1
+
+
+def test_folds_stay_where_their_rows_are():
+    """One process alone would compute with them otherwise."""
+    X = np.ones((20, 2**19), dtype=np.int8)
+    table = Table(LeaderParts(DirectChannel(X[10:]), X[:10], [10, 10], X.dtype, None))
+    assert isinstance(table[np.arange(0, 20, 5)], Table)
+    assert isinstance(table[np.arange(0, 20, 10)], np.ndarray)
 
 
 @pytest.mark.parametrize(

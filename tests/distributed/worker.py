@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import torch.distributed as dist
 
-import fairconstrained.tables.table as tables
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier
 from fairconstrained.callbacks import resumable
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import fit
+from fairconstrained.distributed.requests import LeaderParts
 from fairconstrained.tables import array_table
 
 ESTIMATORS = [
@@ -31,7 +31,7 @@ SAVED = PartialParityClassifier(
 
 def main(store, rank, size, what):
     warnings.simplefilter("ignore")
-    tables._IN_MEMORY = 0
+    LeaderParts.most_gathered = 0
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
     X, y, group = make_biased_classification(600, n_features=5, random_state=0)
     ends = np.append(0, np.cumsum(np.random.default_rng(0).multinomial(600, np.full(size, 1 / size))))
