@@ -106,10 +106,11 @@ def _hashes(X: Any) -> np.ndarray:
     if sp.issparse(X):
         return np.concatenate([_sparse_hashes(block) for _, block in row_blocks(sp.csr_array(X))])
     X = np.reshape(X, (X.shape[0], -1)) if X.ndim > 2 else X
-    sums = np.zeros(X.shape[0], dtype=np.uint64)
-    for column in range(X.shape[1]):
-        sums += _entries(np.asarray(X[:, column]), np.array([column]))
-    return _mixed(sums)
+    return np.concatenate([_dense_hashes(block) for _, block in row_blocks(X)])
+
+
+def _dense_hashes(X: np.ndarray) -> np.ndarray:
+    return _mixed(_entries(X, np.arange(X.shape[1])).sum(axis=1, dtype=np.uint64))
 
 
 def _sparse_hashes(X: sp.csr_array) -> np.ndarray:
@@ -124,7 +125,7 @@ def _sparse_hashes(X: sp.csr_array) -> np.ndarray:
 def _entries(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return the hashes that the entries add to their rows; zero for zeros."""
     values = np.where(np.isnan(values), np.nan, values)  # there are many NaN, which differ in their bits
-    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
+    bits = values.astype(np.float64, copy=False).view(np.uint64)
     mixed = _mixed(bits ^ _mixed(columns.astype(np.uint64) + np.uint64(1)))
     return np.where(values == 0, np.uint64(0), mixed)
 

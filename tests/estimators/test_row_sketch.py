@@ -89,3 +89,11 @@ def test_missing_values_are_equal_whatever_their_bits():
 
 def test_rows_may_have_any_shape():
     np.testing.assert_array_equal(row_hashes(X.reshape(500, 3, 2)), row_hashes(X))
+
+
+def test_dense_rows_are_read_in_blocks_not_column_by_column(monkeypatch):
+    """Reading a column of rows that lie one after the other takes as long as reading all of them."""
+    blocks = []
+    monkeypatch.setattr(row_sketch, "_entries", lambda values, columns: blocks.append(values.shape) or np.ones((64, 1)))
+    row_hashes(np.ones((2 * 64, 2**12)))
+    assert blocks == [(64, 2**12)] * 2
