@@ -103,11 +103,10 @@ def held_out_scores(
         known = start if start is not None and start.fingerprint == data.fingerprint else None
         state, end = fit(rest, known)
         ends.append(replace(end, fingerprint=data.fingerprint))
-        of_seen = rest.scores(state)
+        of_seen, found = problem.model.scores_of_fold(state, problem.data, data, unseen)
         spreads.append(np.ptp(of_seen, axis=0).max())
         metrics.append([each.metric(of_seen) for each in rest.constraints])
         differences.append([each.differences(of_seen) for each in rest.constraints])
-        found = problem.model.training_scores(state, problem.data.part(unseen))
         if scores is None:  # a score of every row, or one of every class
             scores = np.empty((problem.data.n_samples, *found.shape[1:]))
         scores[unseen] = found

@@ -63,6 +63,27 @@ class Model(ABC):
     def training_scores(self, state: Any, data: FairData) -> np.ndarray:
         """Scores of the rows that the model is fitted on, in the order of ``data``; ndarray of shape (n_samples,)."""
 
+    def scores_of_fold(
+        self, state: Any, data: FairData, rest: FairData, unseen: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of the rows that a model is fitted on, and of those of the fold that it has not seen.
+
+        Parameters
+        ----------
+        state : object
+        data : FairData
+            All rows.
+        rest : FairData
+            The rows that are not in the fold.
+        unseen : ndarray of int
+            Numbers of the rows of the fold, ascending.
+
+        Returns
+        -------
+        of_rest, of_unseen : ndarray
+        """
+        return self.training_scores(state, rest), self.training_scores(state, data.part(unseen))
+
     @abstractmethod
     def scores(self, state: Any, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
         """Scores of new rows.

@@ -196,6 +196,20 @@ def test_an_evaluation_sends_no_number_for_every_row():
     assert len(channel.other._held) == 1
 
 
+@pytest.mark.usefixtures("in_parts")
+def test_scores_without_a_fold_need_no_choice_of_rows():
+    X, y, _ = rows()
+    channel = DirectChannel(X[100:])
+    table = Table(FirstParts(None, channel, X[:100], [100, N - 100], X.dtype, None))
+    data = FairData.from_arrays(table, np.where(y > 0, 1.0, -1.0), np.zeros(N, dtype=int), ("all",))
+    unseen, model, params = np.arange(0, N, 5), LinearModel(4), np.arange(5.0)
+    rest = data.part(np.delete(np.arange(N), unseen))
+    found = model.scores_of_fold(params, data, rest, unseen)
+    assert list(channel.other._held) == [None]  # all rows
+    for scores, part in zip(found, (rest, data.part(unseen)), strict=True):
+        np.testing.assert_allclose(scores, model.training_scores(params, part))
+
+
 def test_folds_stay_where_their_rows_are():
     """One process alone would compute with them otherwise."""
     X = np.ones((20, 2**19), dtype=np.int8)
