@@ -18,6 +18,7 @@ from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import fit
 from fairconstrained.tables import array_table
+from tests.distributed import worker
 from tests.distributed.worker import SAVED, reads_until
 
 pytestmark = pytest.mark.slow
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 def ended(tmp_path, size, what, store="store"):
     """Exit status and messages of every process."""
-    command = [sys.executable, "-m", "tests.distributed.worker", str(tmp_path / store)]
+    command = [sys.executable, worker.__file__, str(tmp_path / store)]
     processes = [
         subprocess.Popen([*command, str(rank), str(size), what], stderr=subprocess.PIPE, text=True)
         for rank in range(size)

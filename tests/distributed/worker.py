@@ -1,4 +1,4 @@
-"""One process of a fit: ``python -m tests.distributed.worker STORE RANK SIZE WHAT``."""
+"""One process of a fit: ``python tests/distributed/worker.py STORE RANK SIZE WHAT``."""
 
 import os
 import signal
