@@ -93,18 +93,13 @@ class IterativeSolver(Solver):
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         """The method at its start."""
 
-    def new_method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        """The method at its start, with what may be around it."""
-        return self._method(problem, z, rng)
-
     def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
         """The method at a start."""
-        return self.new_method(problem, problem.fair_start(start, rng), rng)
+        return self._method(problem, problem.fair_start(start, rng), rng)
 
-    def resumed_method(self, method: Method, problem: Problem) -> Method:
-        """The method of an earlier run, from which this one goes on."""
-        method.go_on(self, problem)
-        return method
+    def take_step(self, method: Method, source: Source, problem: Problem) -> None:
+        """One step of the method, with what the options ask for around it."""
+        method.step(source, problem)
 
     def prepared(self, problem: Problem) -> Problem:
         """The problem as the method is to see it."""
@@ -186,16 +181,16 @@ class Loop:
         self._stopped_by = StoppedBy.NOTHING
         self._has_diverged = False
         self._chosen: np.ndarray | None = None
-        known = copy.deepcopy(solver.known_state(problem, start))
-        self._is_new = known is None
+        state = copy.deepcopy(solver.known_state(problem, start))
+        self._is_new = state is None
         self._begin = now = time.perf_counter()
         self._deadline = np.inf if solver.max_time is None else now + solver.max_time
-        if known is None:
+        if state is None:
             method = method or solver.first_method(problem, start, rng)
             fingerprint = problem.data.fingerprint
             state = State(solver.name, method, problem.component_names, _kappas(problem), fingerprint)
         else:
-            state = replace(known, method=solver.resumed_method(known.method, problem))
+            state.method.go_on(solver, problem)
             self._begin -= state.seconds
             if state.generator:
                 rng.bit_generator.state = state.generator
@@ -260,7 +255,7 @@ class Loop:
         for step in range(1, self._n_steps + 1):
             self._step, last = step, method.z
             try:
-                method.step(source, self._problem)
+                self._solver.take_step(method, source, self._problem)
                 moved = self._problem.parametric.after_step(method.z)
                 if moved is not method.z:
                     method.z = moved

@@ -70,9 +70,12 @@ class Method(ABC):
     ----------
     z : ndarray of shape (n_variables,)
         The iterate, never changed in place.
+    center : ndarray of shape (n_variables,), or None
+        The centre of a Moreau envelope, see `StochasticSolver`; never changed in place. None where there is none.
     """
 
     z: np.ndarray
+    center: np.ndarray | None = None
     _multipliers: np.ndarray | None = None
     #: Whether it keeps rows of the data. Then no checkpoint has it, and a run goes on from the iterate alone.
     holds_rows: ClassVar[bool] = False

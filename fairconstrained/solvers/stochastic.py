@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from typing_extensions import override
 
+from fairconstrained.points import Anchor
 from fairconstrained.problem import Problem, StochasticView
-from fairconstrained.solvers._moreau_envelope import MoreauEnvelope
 from fairconstrained.solvers._options import Count, NonNegative, Share
 from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.method import Method
@@ -40,7 +40,17 @@ class StochasticSolver(IterativeSolver):
         Weight :math:`\mu` of a Moreau envelope: the term :math:`\frac{\mu}{2} \|x - z\|^2` is added to the objective,
         which keeps the iterate x near a centre z. The recorded objective is without this term.
     averaging : float, default=0.5
-        Share of the way to x by which the centre follows in every step, in [0, 1].
+        Share :math:`\beta` of the way to x by which the centre follows in every step, in [0, 1].
+
+    Notes
+    -----
+    With ``smoothing``, a method minimises the Moreau envelope :math:`\min_x f(x) + \tfrac{\mu}{2} \|x - z\|^2` of what
+    it minimises otherwise, by steps in z along the gradient :math:`\mu (z - x)`, and has the same solutions.
+
+    References
+    ----------
+    Huang, Zhang, Alacaoglu, arXiv:2504.07607, and Bosák, Kliachkin, Lepšová, Bareilles, Mareček, arXiv:2605.18618, for
+    the Moreau envelope around an augmented Lagrangian and around other methods.
     """
 
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Stochastic, Exact)
@@ -58,18 +68,17 @@ class StochasticSolver(IterativeSolver):
     averaging: Share = 0.5
 
     @override
-    def new_method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        return self._in_envelope(self._method(problem, z, rng))
-
-    @override
-    def resumed_method(self, method: Method, problem: Problem) -> Method:
-        return self._in_envelope(super().resumed_method(method, problem))
-
-    def _in_envelope(self, method: Method) -> Method:
-        """The method in a Moreau envelope, if ``smoothing`` asks for one."""
-        if self.smoothing == 0 or isinstance(method, MoreauEnvelope):
-            return method
-        return MoreauEnvelope(method, self)
+    def take_step(self, method: Method, source: Source, problem: Problem) -> None:
+        """Implement `IterativeSolver.take_step`, in a Moreau envelope if ``smoothing`` asks for one."""
+        x = method.z
+        if not self.smoothing:
+            method.center = None
+        else:
+            method.center = x if method.center is None else method.center
+            source.anchor = Anchor(method.center, self.smoothing)
+        method.step(source, problem)
+        if method.center is not None:
+            method.center = method.center + self.averaging * (x - method.center)
 
     @override
     def new_source(self, view: StochasticView, rng: np.random.Generator) -> Source:

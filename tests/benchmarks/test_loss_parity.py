@@ -116,7 +116,7 @@ def test_the_steps_of_a_run_are_those_of_the_solver(tiny, name):
     problem = problem_of(load_parts(TINY, 0).train, tasks.KAPPA)
     solver, states, rng = make_solver(name, {"batch_size": 16, "max_epochs": 2}, problem), [], np.random.default_rng(3)
     solver.solve(problem, None, np.random.default_rng(3), lambda record: states.append(record["params"].copy()))
-    method = solver.new_method(problem, problem.fair_start(None, rng), rng)
+    method = solver.first_method(problem, None, rng)
     steps = _steps(solver, method, problem, rng)
     for state in states:
         for _ in range(solver.n_steps(problem)):

@@ -185,7 +185,7 @@ class Plane:
         return self.batch().at(z), [self.batch().at(z) for _ in range(n)]
 
     def method(self, options: StochasticSolver, start: Any, seed: int = 0) -> Method:
-        return options.new_method(self, np.asarray(start, dtype=float), np.random.default_rng(seed))
+        return options._method(self, np.asarray(start, dtype=float), np.random.default_rng(seed))
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ def train(setting: Setting, solver: StochasticSolver) -> Outcome:
     """The steps that `fit` takes with a solver, for the time that there is and with records between epochs."""
     problem = problem_of(setting.train, setting.kappa, **setting.constraint.params)
     rng = np.random.default_rng(setting.seed)
-    method = solver.new_method(problem, problem.fair_start(None, rng), rng)
+    method = solver.first_method(problem, None, rng)
     n_params = problem.n_params
     iterations = setting.follow(_steps(solver, method, problem, rng), lambda: method.z[:n_params])
     return Outcome(method.output()[:n_params], iterations)
@@ -45,7 +45,7 @@ def _steps(solver: StochasticSolver, method: Method, problem: Problem, rng: np.r
         method.begin_epoch()
         source = Source(view, rng, solver.batch_size, solver.balance)
         for _ in range(n_steps):
-            method.step(source, problem)
+            solver.take_step(method, source, problem)
             if not np.isfinite(method.z @ method.z):
                 raise FloatingPointError("the parameters are not finite")
             yield

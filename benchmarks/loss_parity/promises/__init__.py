@@ -19,9 +19,9 @@ __all__ = ["side_by_side", "stepper"]
 def stepper(problem: Problem, solver: StochasticSolver, seed: int = 0) -> Callable[[], Any]:
     """A function that takes one step of the solver; epochs and records are left out."""
     rng = np.random.default_rng(seed)
-    method = solver.new_method(problem, problem.fair_start(None, rng), rng)
+    method = solver.first_method(problem, None, rng)
     source = Source(problem.view(Stochastic), rng, solver.batch_size, solver.balance)
-    return lambda: method.step(source, problem)
+    return lambda: solver.take_step(method, source, problem)
 
 
 def side_by_side(functions: Sequence[Callable[[], Any]], calls: int, repeats: int) -> list[float]:
