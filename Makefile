@@ -90,5 +90,5 @@ clean:
 
 .venv-lowest/plain: .venv-lowest/torch pyproject.toml .ci/lowest_versions.py
 	.venv-lowest/bin/python .ci/lowest_versions.py > .venv-lowest/constraints.txt
-	.venv-lowest/bin/python $(INSTALL) -c .venv-lowest/constraints.txt -e '.[test,baselines]'
+	.venv-lowest/bin/python $(INSTALL) -c .venv-lowest/constraints.txt -e '.[test]'
 	touch $@

@@ -21,7 +21,7 @@ def all_of(extra: str) -> list[str]:
     return found
 
 
-for requirement in [*project["dependencies"], *all_of("test"), *all_of("baselines")]:
+for requirement in [*project["dependencies"], *all_of("test")]:
     name, version = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)", requirement).groups()
     if name != "torch":
         print(f"{name}=={version}.*")

@@ -70,8 +70,8 @@ class PairwiseParityClassifier(
         Name of the AUC gap: `fairconstrained.metrics.partial_group_auc_gap` on all ranks, ``inter_group_auc_gap`` or
         ``intra_group_auc_gap``.
     solver : str, default="projected_gradient"
-        The paper's "projected_gradient" needs clarabel (``pip install 'fairconstrained[baselines]'``) as soon as there
-        are two groups. "augmented_lagrangian", "idca" and "switching_subgradient" work too.
+        The paper's "projected_gradient", or another one such as "augmented_lagrangian", "idca" and
+        "switching_subgradient".
     max_iter : int or None, default=None
         Iterations of the solver; None is the solver's own default, 1000 for "projected_gradient".
     tol : float, default=1e-5
@@ -98,7 +98,7 @@ class PairwiseParityClassifier(
     >>> from fairconstrained import PairwiseParityClassifier
     >>> from fairconstrained.datasets import make_biased_classification
     >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
-    >>> model = PairwiseParityClassifier(kappa=0.5, solver="augmented_lagrangian")
+    >>> model = PairwiseParityClassifier(kappa=0.5)
     >>> model.fit(X, y, sensitive_features=group).status_
     'optimal'
     """

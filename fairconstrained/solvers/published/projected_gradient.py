@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from typing_extensions import override
 
 from fairconstrained.models import LinearMoments
@@ -19,6 +17,7 @@ from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._spectral import SpectralDescent
 from fairconstrained.solvers.loop import IterativeSolver, ended
 from fairconstrained.solvers.method import Method
+from fairconstrained.solvers.moments import minimise_quadratic
 from fairconstrained.solvers.quadratics import Quadratics, parameter_quadratics
 from fairconstrained.solvers.source import Source
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
@@ -27,12 +26,6 @@ __all__ = ["ProjectedGradient"]
 
 #: Iterations after which a change of the best objective is judged.
 _WINDOW = 10
-#: Duality gap at which a projection is accepted.
-_GAP = 1e-9
-#: Entries of a factor below this fraction of the largest one are rounding errors.
-_ROUNDING = 1e-13
-#: Multipliers below this fraction of the largest one are those of slack components.
-_INACTIVE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -43,9 +36,8 @@ class ProjectedGradient(IterativeSolver):
 
     onto :math:`\{w : \frac{1}{2} w^T H_j w + b_j^T w + c_j \le 0 \;\forall j\}`, where :math:`w` are the coefficients
     of the standardised features: so the units of the features do not matter. Those of the constraints come from the
-    first two moments of X in cells of rows and are computed once. The projection is a second-order cone program for
-    clarabel, solved only where the unprojected point is not feasible, in the basis that diagonalises the sum of the
-    Hessians: that of two groups then has a single cone with a diagonal factor.
+    first two moments of X in cells of rows and are computed once. The projection is the minimiser of a quadratic under
+    quadratics, see `minimise_quadratic`, which is looked for only where the unprojected point is not feasible.
 
     Parameters
     ----------
@@ -59,8 +51,6 @@ class ProjectedGradient(IterativeSolver):
 
     Raises
     ------
-    ImportError
-        From `solve`, if there are constraints and clarabel is not installed.
     ValueError
         From `solve`, for a ``step`` that is neither positive nor "spectral".
 
@@ -126,9 +116,8 @@ class _Descent(Method):
     @property
     @override
     def multipliers(self) -> np.ndarray:
-        """Those of the last projection; an interior point method leaves tiny ones where a component is slack."""
-        multipliers = self._projection.multipliers / self._length
-        return np.where(multipliers > _INACTIVE * multipliers.max(initial=0.0), multipliers, 0.0)
+        """Those of the last projection."""
+        return self._projection.multipliers / self._length
 
     @override
     def numbers(self, point: Point) -> dict[str, Any]:
@@ -145,90 +134,20 @@ class _Descent(Method):
 
 
 class _Projection:
-    """Euclidean projection onto ``{w : quadratics <= 0}``, an empty intersection never being asked for.
-
-    In the rotated coordinates ``u = V' w`` and with factors ``R_h' R_h = V' H_h V``, component j is
-    ``(|R_h u|^2 + 2 b_j V u + 2 c_j) / 2``. One more variable r_h for every Hessian turns the constraints into
-    ``|R_h u|^2 <= r_h``, a second-order cone, and ``r_h + 2 b_j V u + 2 c_j <= 0``, linear.
-    """
+    """Euclidean projection onto ``{w : quadratics <= 0}``, an empty intersection never being asked for."""
 
     def __init__(self, quadratics: Quadratics) -> None:
-        self.n_solved = 0
+        self.n_solved, self._quadratics = 0, quadratics
         #: Multipliers of the components at the last projection.
         self.multipliers = np.zeros(quadratics.c.size)
-        self._which, self._c = quadratics.which, quadratics.c
-        if not self._c.size:
-            return
-        self._clarabel = _import_clarabel()
-        self._basis = np.linalg.eigh(quadratics.hessians.sum(axis=0))[1]
-        self._b = quadratics.b @ self._basis
-        self._factors = [_factor(self._basis.T @ hessian @ self._basis) for hessian in quadratics.hessians]
-        self._solver = self._cone_program()
 
     def __call__(self, v: np.ndarray) -> np.ndarray:
         """The projection of ``v``; sets ``multipliers``."""
-        if not self._c.size:
-            return v
-        rotated = self._basis.T @ v
-        squares = np.array([float(np.sum((factor @ rotated) ** 2)) for factor in self._factors])
-        if (squares[self._which] / 2 + self._b @ rotated + self._c <= 0).all():
-            self.multipliers = np.zeros(self._c.size)
+        if (self._quadratics.values(v) <= 0).all():
+            self.multipliers = np.zeros(self._quadratics.c.size)
             return v
         self.n_solved += 1
-        self._solver.update(q=np.concatenate([-rotated, np.zeros(len(self._factors))]))
-        solution = self._solver.solve()
-        # The linear rows hold twice the component, and so half its multiplier.
-        self.multipliers = 2 * np.array(solution.z)[: self._c.size]
-        return self._basis @ np.array(solution.x)[: v.size]
-
-    def _cone_program(self) -> Any:
-        """Minimise ``|u|^2 / 2 + q u`` over (u, r) in the form ``A (u, r) + s = a, s in cones``; q comes later."""
-        n_params, n_hessians = self._basis.shape[0], len(self._factors)
-        unit = sp.csr_array(np.eye(n_hessians))
-        blocks: list[Any] = [sp.hstack([sp.csr_array(2 * self._b), unit[self._which]])]
-        right = [-2 * self._c]
-        cones = [self._clarabel.NonnegativeConeT(self._c.size)]
-        for h, factor in enumerate(self._factors):
-            # (r + 1, r - 1, 2 R u) lies in the second-order cone exactly where |R u|^2 <= r
-            r = -unit[[h]]
-            nothing = sp.csr_array((1, n_params))
-            blocks += [sp.hstack([nothing, r]), sp.hstack([nothing, r])]
-            blocks.append(sp.hstack([-2 * factor, sp.csr_array((factor.shape[0], n_hessians))]))
-            right.append(np.concatenate([[1.0, -1.0], np.zeros(factor.shape[0])]))
-            cones.append(self._clarabel.SecondOrderConeT(2 + factor.shape[0]))
-        settings = self._clarabel.DefaultSettings()
-        settings.verbose = False
-        # The projection's error is the square root of the gap.
-        settings.tol_gap_abs = settings.tol_gap_rel = _GAP
-        settings.presolve_enable = False  # the solver is used again with another q
-        settings.direct_solve_method = "qdldl"  # one thread: the same bits in every run
-        diagonal = np.append(np.ones(n_params), np.zeros(n_hessians))
-        quadratic = sp.dia_array((diagonal[None], [0]), shape=(diagonal.size, diagonal.size))
-        return self._clarabel.DefaultSolver(
-            sp.csc_matrix(quadratic),
-            np.zeros(n_params + n_hessians),
-            sp.csc_matrix(sp.vstack(blocks)),
-            np.concatenate(right),
-            cones,
-            settings,
-        )
-
-
-def _factor(hessian: np.ndarray) -> Any:
-    """Sparse ``R`` with ``R' R = hessian``, as many rows as the rank."""
-    values, vectors = np.linalg.eigh(hessian)
-    kept = values > _ROUNDING * max(values[-1], 0.0)
-    factor = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
-    factor[np.abs(factor) <= _ROUNDING * np.abs(factor).max(initial=0.0)] = 0.0
-    return sp.csr_array(factor)
-
-
-def _import_clarabel() -> ModuleType:
-    try:
-        import clarabel
-    except ImportError as error:
-        raise ImportError(
-            "solver 'projected_gradient' projects by clarabel, which is not installed: "
-            "pip install 'fairconstrained[baselines]'. Or choose solver='augmented_lagrangian'."
-        ) from error
-    return clarabel
+        distance = Quadratics(np.eye(v.size)[None], np.zeros(1, dtype=int), -v[None], np.zeros(1))
+        found = minimise_quadratic(distance, np.zeros(v.size), self._quadratics)
+        self.multipliers = found.multipliers
+        return found.w
