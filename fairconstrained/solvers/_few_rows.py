@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -11,16 +11,20 @@ import numpy as np
 
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Recorder, SolverResult, Status
+from fairconstrained.solvers._rescaling import best_rescaled
+from fairconstrained.solvers._shifting import best_shifted
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan, evaluations_of
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.terms import Measured
 
-__all__ = ["FewDirections", "InSpan", "cut_short"]
+__all__ = ["FewDirections", "InSpan", "completed", "cut_short"]
 
 #: Rise of the objective on rows not seen, as a fraction, beyond which bounds are costly, and the fraction that more
 #: directions have to save; less may be chance.
 _COSTLY, _WORTH = 0.1, 0.1
+#: Fraction of the objective that an iterate next to the bounds may lose where another scale of its scores keeps them.
+_LOSS = 1e-3
 #: Largest margin as a share of ``kappa``.
 _MOST_MARGIN = 0.9
 
@@ -51,6 +55,18 @@ class InSpan(NamedTuple):
         return self.params if found.status.is_infeasible else found.model_state
 
 
+def completed(problem: Problem, found: SolverResult) -> SolverResult:
+    """The result with the best shift and multiple of its scores, which may settle what rounding of counts has not."""
+    finished = best_shifted(problem, found.model_state)
+    state = best_rescaled(problem, [finished, *found.candidates])
+    scores, status = problem.scores(state), found.status
+    objective = problem.objective_at(state, scores)
+    if status.is_infeasible and problem.holds(scores) and objective <= found.objective + _LOSS * abs(found.objective):
+        status = Status.COMPLETED
+    multipliers = found.multipliers if finished is found.model_state else None  # a search has no price
+    return replace(found, model_state=state, objective=objective, status=status, multipliers=multipliers)
+
+
 def cut_short(found: SolverResult, measured: Measured) -> SolverResult:
     """The result of a search in a span that is the last one, although it has not settled within the bounds."""
     return replace(found, status=Status.INFEASIBLE if measured.excess > 0 else Status.MAX_ITER)
@@ -64,8 +80,6 @@ class FewDirections:
     ----------
     problem : Problem
     tol : float
-    complete : callable
-        Takes a problem and a result in a span; returns that with the best shift and multiple of its scores.
     recorder : Recorder
     n_evaluations : int
         Evaluations so far.
@@ -77,7 +91,6 @@ class FewDirections:
 
     problem: Problem
     tol: float
-    complete: Callable[[Problem, SolverResult], SolverResult]
     recorder: Recorder
     n_evaluations: int
     n_iter: int = 0
@@ -106,7 +119,7 @@ class FewDirections:
             found = self._in_span(reduced, span.free, rng, is_last and not margins.any())
             params = span.lift(found.model_state)
             if found.status.is_settled and problem.holds(problem.scores(params)):
-                found = self.complete(span.tighter(problem, reduced, found.model_state), found)
+                found = completed(span.tighter(problem, reduced, found.model_state), found)
                 params = span.lift(found.model_state)
             measured, objective = self._see(params, evaluations_of(problem, reduced, found.n_evaluations))
             is_kept = measured.excess <= 0 and found.status.is_settled

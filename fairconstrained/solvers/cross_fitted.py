@@ -23,7 +23,7 @@ from fairconstrained.solvers._base import (
     solver_state,
 )
 from fairconstrained.solvers._directions import MOST_FEATURES
-from fairconstrained.solvers._few_rows import FewDirections, InSpan, cut_short
+from fairconstrained.solvers._few_rows import FewDirections, InSpan, completed, cut_short
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._quadratic_program import newton_step
@@ -38,15 +38,13 @@ from fairconstrained.solvers.span import Span
 from fairconstrained.solvers.span_search import SpanSearch
 from fairconstrained.views import Exact, FullBatch
 
-__all__ = ["CrossFitted", "completed"]
+__all__ = ["CrossFitted"]
 
 #: Rows of every compared cell from which on it suits. With fewer, the gaps of the folds are so noisy that numbers
 #: chosen by them are chosen by chance.
 _ROWS = 100
 #: Rows of every compared cell from which on it suits means and pairs, which vary less than counts at a threshold.
 _ROWS_OF_MEANS = 50
-#: Fraction of the objective that an iterate next to the bounds may lose where another scale of its scores keeps them.
-_LOSS = 1e-3
 #: Steps up to which a method has surely come to the optimum next to its start; and components of bounds that are few.
 _SHORT, _MOST_BOUNDS = 12, 60
 #: Fraction of the objective within smooth bounds by which that of counted ones may be larger.
@@ -216,7 +214,7 @@ class CrossFitted(Solver):
         callback: Callback | None,
     ) -> SolverResult:
         """Implement `solve` where models are shrunken."""
-        run = FewDirections(problem, self.tol, completed, recorder, n_evaluations)
+        run = FewDirections(problem, self.tol, recorder, n_evaluations)
         kept = run.solve(span, rng)
         if kept is not None:
             known = _Known(span.models, self.n_folds, None, run.chosen)
@@ -404,18 +402,6 @@ class _Attempt(NamedTuple):
         reached = np.isfinite(goal) and result.objective <= goal + _SHORTFALL * abs(goal)
         settles = reached and problem.holds(problem.scores(result.model_state))
         return (replace(result, status=Status.COMPLETED) if settles else result), True
-
-
-def completed(problem: Problem, found: SolverResult) -> SolverResult:
-    """The result with the best shift and multiple of its scores, which may settle what rounding of counts has not."""
-    finished = best_shifted(problem, found.model_state)
-    state = best_rescaled(problem, [finished, *found.candidates])
-    scores, status = problem.scores(state), found.status
-    objective = problem.objective_at(state, scores)
-    if status.is_infeasible and problem.holds(scores) and objective <= found.objective + _LOSS * abs(found.objective):
-        status = Status.COMPLETED
-    multipliers = found.multipliers if finished is found.model_state else None  # a search has no price
-    return replace(found, model_state=state, objective=objective, status=status, multipliers=multipliers)
 
 
 def _halfway_to_constants(problem: Problem, free: np.ndarray) -> float:

@@ -20,7 +20,6 @@ from fairconstrained.solvers._few_rows import FewDirections, InSpan
 from fairconstrained.solvers._newton_coordinates import has_convex_losses
 from fairconstrained.solvers._options import Count
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
-from fairconstrained.solvers.cross_fitted import completed
 from fairconstrained.solvers.cross_fitted_models import CrossFittedModels, fewest_in_cells, has_few_in_cells
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.span import Span
@@ -131,7 +130,7 @@ class CrossFittedNetwork(AdamLagrangian):
         if known is None or known.solver != self:
             known = _Known(self, *self._networks(problem, random_state, deadline))
         heads = _Heads.of(problem, known.networks, self.n_folds)
-        run = FewDirections(heads.problem, self.tol, completed, recorder, known.n_evaluations)
+        run = FewDirections(heads.problem, self.tol, recorder, known.n_evaluations)
         kept = run.solve(heads.span, random_state)
         if kept is None:
             return self._of_one(deadline).solve(problem, None, random_state, callback)
