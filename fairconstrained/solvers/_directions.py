@@ -219,11 +219,6 @@ class Curvature:
     centre: np.ndarray
 
     @classmethod
-    def at(cls, model: LinearModel, data: FairData, by_row: np.ndarray, rng: np.random.Generator) -> Curvature:
-        """Compute it from that in every score, of shape (n_samples,); from some of the rows where there are many."""
-        return cls.of(model, curvature_table(model, data, by_row, rng))
-
-    @classmethod
     def of(cls, model: LinearModel, table: np.ndarray, shrinkage: float = 0.0) -> Curvature:
         """Compute it from the table of all parameters, see `curvature_table`, and ``shrinkage`` times its diagonal."""
         width = model.n_features

@@ -12,15 +12,10 @@ from fairconstrained.solvers._linear_losses import LinearLosses, has_linear_loss
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers.smooth import Stop, minimise, minimise_values
 
-__all__ = ["smooth_without_constraints", "unconstrained", "unconstrained_of_parts"]
+__all__ = ["unconstrained", "unconstrained_of_parts"]
 
 #: When the minimisation ends; what is left of it is in the span, as the Newton step is one of the directions.
 _STOP = Stop(max_iter=2000, gtol=1e-3, gain=1e-6)
-
-
-def smooth_without_constraints(problem: Problem) -> Problem:
-    """Return the problem without constraints, with the first objective on the way to the given one."""
-    return problem.without_constraints().with_easiest_objective()
 
 
 def unconstrained(problem: Problem) -> tuple[np.ndarray, int]:
@@ -44,7 +39,7 @@ def unconstrained_of_parts(problem: Problem, parts: Iterable[np.ndarray | None])
     n_evaluations : int
         In units of all rows.
     """
-    free = smooth_without_constraints(problem)
+    free = problem.without_constraints().with_easiest_objective()
     if has_convex_hessian(free):
         return fitted_at_once(free, parts)
     found, n_rows = [], 0

@@ -21,7 +21,7 @@ from fairconstrained.solvers._directions import (
 )
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._shrunken import shrunken_of_folds, unseen_scores
-from fairconstrained.solvers._unconstrained import smooth_without_constraints, unconstrained_of_parts
+from fairconstrained.solvers._unconstrained import unconstrained_of_parts
 from fairconstrained.views import RowLosses
 
 __all__ = [
@@ -108,7 +108,7 @@ def cross_fitted_models(problem: Problem, folds: np.ndarray, rng: np.random.Gene
     data, columns, by_fold = problem.data, linear_model(problem).score_columns, rows_by_fold(folds)
     seen = (np.delete(np.arange(data.n_samples), unseen) for unseen in by_fold)
     (free, *found), n_evaluations = unconstrained_of_parts(problem, chain([None], seen))
-    smooth, ridge, unshrunken = smooth_without_constraints(problem), None, None
+    smooth, ridge, unshrunken = problem.without_constraints().with_easiest_objective(), None, None
     if has_few_rows(problem):
         unshrunken = problem.scores(free), unseen_scores(problem, by_fold, found), found
         free, found, ridge, more = shrunken_of_folds(smooth, [free, *found], by_fold)

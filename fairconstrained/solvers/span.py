@@ -22,13 +22,14 @@ from fairconstrained.solvers._directions import (
     MOST_FEATURES,
     Curvature,
     constraint_slopes,
+    curvature_table,
     objective_slope,
     obstacle_to_shared_scores,
     pulled_back,
 )
 from fairconstrained.solvers._last_of_data import LastOfData
 from fairconstrained.solvers._options import Count, NonNegative
-from fairconstrained.solvers._unconstrained import smooth_without_constraints, unconstrained
+from fairconstrained.solvers._unconstrained import unconstrained
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.views import Exact, FullBatch, RowLosses
 
@@ -296,8 +297,8 @@ class _Directions:
         """The curvature at the unconstrained model."""
         self.n_evaluations += 1
         scores = torch.from_numpy(self._problem.scores(self._free))
-        by_row = smooth_without_constraints(self._problem).objective.curvature(scores).numpy()
-        return Curvature.at(self._model, self._problem.data, by_row, rng)
+        by_row = self._problem.with_easiest_objective().objective.curvature(scores).numpy()
+        return Curvature.of(self._model, curvature_table(self._model, self._problem.data, by_row, rng))
 
     def basis(self, start: Start | None) -> _Basis:
         """Basis of the span at a start, which keeps all models of the start; at the unconstrained model for None."""
