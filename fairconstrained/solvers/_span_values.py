@@ -44,38 +44,45 @@ class Counts:
         """
         ordered = np.sort(scores)
         cuts = ordered[np.unique(np.linspace(0, ordered.size - 1, _CUTS).astype(int))]
-        terms, moved, at = self._by_cell(scores, cuts)
-        return float((_errors(terms, moved, at) + price * _excess(terms, moved, at)).min())
-
-    def excess(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-        """The largest excess over kappa at cuts, at least 0; ndarray of shape (n_cuts,)."""
-        return _excess(self.terms, scores, cuts)
+        counts, moved, at = self._by_cell(scores, cuts)
+        return float((counts.errors(moved, at) + price * counts.excess(moved, at)).min())
 
     def errors(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
         """The error at cuts that ascend; ndarray of shape (n_cuts,)."""
-        return _errors(self.terms, scores, cuts)
+        decisions, places = decisions_of(self.terms), np.searchsorted(cuts, scores)
+        above = np.array([np.bincount(places, column, minlength=cuts.size + 1) for column in decisions.columns])
+        return decisions.of_sums(sums_from(above)[:, 1:-1]) / decisions.unit
+
+    def excess(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+        """The largest excess over kappa at cuts, at least 0; ndarray of shape (n_cuts,)."""
+        excess = np.zeros(cuts.size)
+        for constraint in self.terms.constraints:
+            values = constraint.values_at_cuts(scores, cuts)
+            assert values is not None  # see `SpanSearch.obstacle`
+            excess = np.maximum(excess, np.nan_to_num(constraint.excess(values), nan=np.inf) - _ROUNDING)
+        return excess
 
     def first_within(self, scores: np.ndarray, cuts: np.ndarray, order: np.ndarray) -> tuple[int, float]:
         """The first of the cuts, in a given order, that exceeds no bound, or the least; its number and excess."""
         first, excess = 0, np.full(cuts.size, np.inf)
         while first < order.size:  # more of them only where none of the first is within the bounds
             some = order[first : first + max(_CUTS, 3 * first)]
-            excess[some] = _excess(self.terms, scores, cuts[some])
+            excess[some] = self.excess(scores, cuts[some])
             if excess[some].min() <= 0:
                 break
             first += some.size
         best = int(order[np.argmin(excess[order])])
         return best, float(excess[best])
 
-    def _by_cell(self, scores: np.ndarray, cuts: np.ndarray) -> tuple[Problem, np.ndarray, np.ndarray]:
-        """Terms, scores and cuts that count the same, of fewer rows where there are many."""
+    def _by_cell(self, scores: np.ndarray, cuts: np.ndarray) -> tuple[Counts, np.ndarray, np.ndarray]:
+        """Counts, scores and cuts that come to the same, of fewer rows where there are many."""
         if not 0 < len(self._cells) * cuts.size < scores.size:
-            return self.terms, scores, cuts
+            return self, scores, cuts
         # Between two cuts, the rows of a cell are as good as one row with the weight of all.
         mass = np.array([cell.between(scores, cuts) for cell in self._cells])
         rows = np.repeat([cell.rows.start for cell in self._cells], cuts.size + 1)
-        terms = self.terms.on(self._bare.at(rows, torch.from_numpy(mass.ravel())))
-        return terms, np.tile(np.arange(cuts.size + 1.0), len(self._cells)), np.arange(cuts.size) + 0.5
+        counts = Counts(self.terms.on(self._bare.at(rows, torch.from_numpy(mass.ravel()))))
+        return counts, np.tile(np.arange(cuts.size + 1.0), len(self._cells)), np.arange(cuts.size) + 0.5
 
     @cached_property
     def _cells(self) -> list[Cell]:
@@ -133,23 +140,6 @@ def decisions_of(terms: Problem) -> DecisionLoss:
     decisions = terms.objective.decisions
     assert decisions is not None  # see `SpanSearch.obstacle`
     return decisions
-
-
-def _errors(terms: Problem, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    """Loss of the decisions in its unit, up to a constant, at cuts that ascend; shape (n_cuts,)."""
-    decisions, places = decisions_of(terms), np.searchsorted(cuts, scores)
-    above = np.array([np.bincount(places, column, minlength=cuts.size + 1) for column in decisions.columns])
-    return decisions.of_sums(sums_from(above)[:, 1:-1]) / decisions.unit
-
-
-def _excess(terms: Problem, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    """The largest excess over kappa at every threshold, at least 0; ndarray of shape (n_cuts,)."""
-    excess = np.zeros(cuts.size)
-    for constraint in terms.constraints:
-        values = constraint.values_at_cuts(scores, cuts)
-        assert values is not None
-        excess = np.maximum(excess, np.nan_to_num(constraint.excess(values), nan=np.inf) - _ROUNDING)
-    return excess
 
 
 def components_at(problem: Problem, scores: np.ndarray) -> np.ndarray:
