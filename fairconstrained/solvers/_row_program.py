@@ -87,6 +87,8 @@ class RowProgram:
         The weights a.
     limits : ndarray of shape (n_means,)
         The bounds b.
+    names : tuple of str
+        Names of the bounded means.
     objective : float
         The factor :math:`\phi`, 1 or 0.
     has_level : bool
@@ -100,6 +102,7 @@ class RowProgram:
     parts: tuple[_Part, ...]
     base: np.ndarray
     limits: np.ndarray
+    names: tuple[str, ...]
     objective: float = 1.0
     has_level: bool = False
     share: float = 0.0
@@ -109,7 +112,7 @@ class RowProgram:
         """Return the program of a problem in the method's form, see `obstacle_to_rows`."""
         data, objective = problem.data, problem.objective
         is_largest = isinstance(objective, BoundLargestMean)
-        terms: list[Any] = [objective.means] if isinstance(objective, BoundLargestMean) else list(problem.constraints)
+        terms: list[Any] = [cast(BoundLargestMean, objective).means] if is_largest else list(problem.constraints)
         loss = terms[0].row_loss if is_largest else cast(RowLosses, objective).row_loss
         nothing = np.zeros(data.n_samples)
         constants = [term.of_losses(nothing, np.empty(0)) for term in terms]
@@ -126,6 +129,7 @@ class RowProgram:
             tuple(parts),
             mean,
             -np.concatenate([np.empty(0), *constants]),
+            tuple(name for term in terms for name in term.component_names),
             objective=0.0 if is_largest else 1.0,
             has_level=is_largest,
         )

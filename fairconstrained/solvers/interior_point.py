@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.objectives import BoundLargestMean
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._options import Count, NonNegative
@@ -283,20 +282,12 @@ class _Run:
             objective=objective,
             constraint_values=measured.values,
             surrogate_violation=float(measured.violations.max(initial=0.0)),
-            multipliers=None if self.lacking else named_multipliers(self._names, self.multipliers),
+            multipliers=None if self.lacking else named_multipliers(self.exact.names, self.multipliers),
             history=tuple(self.recorder.records),
             message=self._complaint(),
             duality_gap=gap,
             stopped_by=self.recorder.stopped_by,
         )
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        """Names of the bounded means."""
-        objective = self.problem.objective
-        if isinstance(objective, BoundLargestMean):
-            return objective.means.component_names
-        return self.problem.component_names
 
     def _complaint(self) -> str:
         """Return the message for bounds that no coefficients keep; empty otherwise."""
