@@ -32,8 +32,6 @@ PRICES = (0.25, 0.5, 1.0, 2.0)
 _RANK = 1e-3
 #: The smallest multiple of the scores that is tried at last.
 LEAST_MULTIPLE = 0.25
-#: Random steps that are tried, and their largest size, in multiples of the steps of the smooth solution.
-_SCATTERED, _WIDTH = 150, 2.5
 
 
 class End(NamedTuple):
@@ -126,17 +124,9 @@ class SpanRows:
         if self.n_directions > 1:  # along one direction after the other the largest of several gaps may be stuck
             start, n_smooth = self._smooth_solution(rng)
             steps, n_sweeps = self.refined(start, PRICES[-1], share=0.3, n_sweeps=15 + 10 * self.n_directions)
-            found += [start, steps, self._scattered(start, rng)]
-            n_evaluations += n_smooth + n_sweeps + _SCATTERED
+            found += [start, steps]
+            n_evaluations += n_smooth + n_sweeps
         return found, n_evaluations
-
-    def _scattered(self, start: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The best of random steps by counts, of the size of given ones, either way.
-
-        Several bounds together are kept on narrow ridges, between which no search goes that follows the values.
-        """
-        tried = _WIDTH * np.abs(start) * rng.uniform(-1, 1, (_SCATTERED, self.n_directions))
-        return min(tried, key=lambda one: self.counted(one, PRICES[-1]))
 
     def searched_near(self, steps: np.ndarray) -> tuple[list[np.ndarray], int]:
         """Steps near those of another bound, and the number of sweeps that they took."""

@@ -64,8 +64,7 @@ class SpanSearch(Solver):
     little by it, as their gaps are a little larger, too.
 
     Clipped rates and bounds on the order of scores are counted throughout: the steps along the directions of the
-    slopes are found by scans, by the method of Nelder and Mead and, of several directions, by random steps, with all
-    thresholds at once by sorting.
+    slopes are found by scans and by the method of Nelder and Mead, with all thresholds at once by sorting.
 
     Under demographic parity the best classifier of all is of this form if the features hold the probabilities of label
     and group: a threshold on :math:`P(y = 1 \mid x) - \sum_g \lambda_g P(g \mid x) / P(g)`.
