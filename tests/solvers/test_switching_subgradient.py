@@ -8,8 +8,17 @@ import pytest
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.domains import Box
 from fairconstrained.solvers import SSG, Status, SwitchingSubgradient, make_solver
-from fairconstrained.solvers.published.switching_subgradient import switch
+from fairconstrained.solvers.published.switching_subgradient import SwitchingSteps
 from fairconstrained.views import FullBatch
+
+
+def switch(source, start, project, tolerance, n_iter, rate=None):
+    """The steps after some of them on the points of a source."""
+    steps = SwitchingSteps(start, tolerance, rate)
+    while not steps.finished and n_iter:
+        steps.advance(source, project)
+        n_iter -= 1
+    return steps
 
 
 @dataclass
@@ -74,27 +83,27 @@ def test_known_optimum_to_the_tolerance(source, optimum, multipliers, start):
     value = source.at(optimum).objective
     # the multipliers are the ones of the optimum
     np.testing.assert_allclose(source.at(optimum).gradient(1.0, multipliers), 0, atol=1e-12)
-    assert best.objective <= value + eps
-    assert best.objective >= value - multipliers.sum() * eps - 1e-12
-    assert source.at(best.z).constraints.max() <= eps
-    assert source.at(best.z).objective == best.objective
+    assert best.best.objective <= value + eps
+    assert best.best.objective >= value - multipliers.sum() * eps - 1e-12
+    assert source.at(best.output()).constraints.max() <= eps
+    assert source.at(best.output()).objective == best.best.objective
     # strong convexity turns the values into a distance
-    assert np.linalg.norm(best.z - optimum) <= np.sqrt(2 * (1 + multipliers.sum()) * eps)
+    assert np.linalg.norm(best.output() - optimum) <= np.sqrt(2 * (1 + multipliers.sum()) * eps)
 
 
 def test_diminishing_tolerance_ends_closer():
     source, optimum, _ = DISK
     coarse = switch(source, np.zeros(2), everywhere, lambda t: 0.05, 3000)
     fine = switch(source, np.zeros(2), everywhere, lambda t: 0.5 / (t + 1) ** 0.5, 3000)
-    assert np.linalg.norm(fine.z - optimum) < np.linalg.norm(coarse.z - optimum)
+    assert np.linalg.norm(fine.output() - optimum) < np.linalg.norm(coarse.output() - optimum)
 
 
 def test_iterates_are_projected():
     source, _, _ = CORNER
     box = Box(0.0, np.array([0.4, 9.0]))
     best = switch(source, np.zeros(2), box.project, lambda t: 0.005, 5000)
-    np.testing.assert_allclose(best.z, [0.4, 0.5], atol=0.05)
-    assert best.z[0] <= 0.4
+    np.testing.assert_allclose(best.output(), [0.4, 0.5], atol=0.05)
+    assert best.output()[0] <= 0.4
 
 
 def test_without_a_feasible_iterate_the_start_is_returned():
@@ -102,8 +111,8 @@ def test_without_a_feasible_iterate_the_start_is_returned():
     start = np.array([4.0])
     best = switch(source, start, everywhere, lambda t: 1e-3, 20)
     assert best.n_feasible == 0
-    assert best.objective == np.inf
-    np.testing.assert_array_equal(best.z, start)
+    assert best.best.objective == np.inf
+    np.testing.assert_array_equal(best.output(), start)
 
 
 def test_a_zero_gradient_ends_the_run():
@@ -111,7 +120,7 @@ def test_a_zero_gradient_ends_the_run():
     before = source.asked
     best = switch(source, optimum, everywhere, lambda t: 0.01, 1000)
     assert source.asked == before + 1
-    np.testing.assert_array_equal(best.z, optimum)
+    np.testing.assert_array_equal(best.output(), optimum)
 
 
 def test_the_best_of_the_nearly_feasible_iterates_is_kept():
@@ -127,7 +136,7 @@ def test_the_best_of_the_nearly_feasible_iterates_is_kept():
     assert len(seen) == 7
     feasible = [(point.objective, z) for z, point in seen if point.constraints.max() <= 0.1]
     assert best.n_feasible == len(feasible)
-    assert (best.objective, best.z) == min(feasible)
+    assert (best.best.objective, best.output()) == min(feasible)
 
 
 # --- the solver

@@ -12,7 +12,7 @@ from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.method import Method
-from fairconstrained.solvers.published.switching_subgradient import switch
+from fairconstrained.solvers.published.switching_subgradient import SwitchingSteps
 from fairconstrained.solvers.source import Source
 from fairconstrained.views import DifferenceOfConvex, Exact
 
@@ -63,8 +63,12 @@ class _Tangents(Method):
     @override
     def step(self, source: Source, problem: Problem) -> None:
         view, o = problem.view(DifferenceOfConvex), self._options
-        found = switch(view.linearize(self.z), self.z, problem.project, lambda t: o.eps, o.max_inner)
-        self.z, self._n_feasible = found.z, found.n_feasible
+        tangents, steps = view.linearize(self.z), SwitchingSteps(self.z, lambda t: o.eps)
+        for _ in range(o.max_inner):
+            if steps.finished:
+                break
+            steps.advance(tangents, problem.project)
+        self.z, self._n_feasible = steps.output(), steps.n_feasible
         source.count(view.n_evaluations * problem.data.n_samples)
 
     @override

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from typing_extensions import override
@@ -16,15 +16,7 @@ from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.method import Incumbent, Method
 from fairconstrained.solvers.source import Source
 
-__all__ = ["SSG", "SwitchingSubgradient", "switch"]
-
-
-class Switched(NamedTuple):
-    """Where `switch` ended: the nearly feasible iterate of least objective (the start if there was none)."""
-
-    z: np.ndarray
-    objective: float
-    n_feasible: int
+__all__ = ["SSG", "SwitchingSteps", "SwitchingSubgradient"]
 
 
 class SwitchingSteps(Method):
@@ -81,23 +73,6 @@ class SwitchingSteps(Method):
     def output(self) -> np.ndarray:
         """The nearly feasible iterate of least objective, or the start if there was none."""
         return self.best.feasible_or(self._start)
-
-
-def switch(
-    source: PointSource,
-    start: np.ndarray,
-    project: Callable[[np.ndarray], np.ndarray],
-    tolerance: Callable[[int], float],
-    n_iter: int,
-    rate: float | None = None,
-) -> Switched:
-    """Take ``n_iter`` of the `SwitchingSteps` on the points of a source."""
-    steps = SwitchingSteps(start, tolerance, rate)
-    for _ in range(n_iter):
-        if steps.finished:
-            break
-        steps.advance(source, project)
-    return Switched(steps.output(), steps.best.objective, steps.n_feasible)
 
 
 @dataclass(frozen=True)
