@@ -17,6 +17,7 @@ from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._augmented.warm_start import start_after
 from fairconstrained.solvers._base import Callback, SolverResult, Status, joined_history
 from fairconstrained.solvers._options import Count, NonNegative, Positive, Share
+from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.gradient_descent import AdamDirection
 from fairconstrained.solvers.loop import IterativeSolver
@@ -24,8 +25,6 @@ from fairconstrained.solvers.stochastic import Method, Source, StochasticSolver
 
 __all__ = ["AdamLagrangian"]
 
-#: Halvings of the interval in which scores are shrunk until they are fair.
-_HALVINGS = 50
 #: Newton steps to fairness.
 _NEWTON = 20
 #: Rows of the sample for the multipliers: for every group, and at most.
@@ -48,9 +47,9 @@ class AdamLagrangian(StochasticSolver):
        `AugmentedLagrangian`: its scores are linear, and its iterates are judged by the exact metric. Models without
        such a layer are trained further as a whole.
     3. If that ends outside ``kappa``, Newton steps to the constraints follow. If they fail, or if this gives a better
-       model, the parameters of the last layer are multiplied by the largest factor in [0, 1] with which the metric is
-       within ``kappa``. Between groups there is one, because with the factor zero all scores are equal. Where none is,
-       as under a low bound on the loss of every group, the result is that of the second part.
+       model, the scores are those of the best multiple and shift within ``kappa``. Between groups there is one, because
+       with the factor zero all scores are equal. Where none is, as under a low bound on the loss of every group, the
+       result is that of the second part.
 
     The options of every `StochasticSolver`, such as ``select`` and ``max_time``, apply to the first part. After an
     interruption the other two parts still run; another one ends the second part, if ``keep_on_interrupt`` is set.
@@ -142,9 +141,8 @@ class AdamLagrangian(StochasticSolver):
             candidates = tuple(_with_layer(result.model_state, layer, found) for found in polished.candidates)
             polished = replace(polished, candidates=candidates)
             if not _is_fair(problem, params):  # or fair but for the last digit, which another sum rounds differently
-                made = _with_layer(params, layer, _made_fair(head, polished.model_state))
-                if not _is_fair(problem, made):  # scores so large that rounding decides
-                    made[layer.entries] = 0.0
+                ends = [_restored(head, polished.model_state), polished.model_state]
+                made = _with_layer(params, layer, best_rescaled(head, ends))
                 if _is_fair(problem, made):  # a low loss of every group, say, is not that of a score of zero
                     params = made
                     polished = replace(polished, reach=float(np.ptp(head.scores(polished.model_state))))
@@ -329,14 +327,6 @@ def _is_fair(problem: Problem, params: np.ndarray, share: float = 1.0) -> bool:
     return problem.holds(problem.scores(params), share)
 
 
-def _made_fair(head: Problem, params: np.ndarray) -> np.ndarray:
-    """The better one of what Newton steps and shrinking make of ``params``."""
-    candidates = [_restored(head, params), _fair_factor(head, params) * params]
-    fair = [candidate for candidate in candidates if _is_fair(head, candidate, share=0.5)]
-    view = FullBatchView(head.without_constraints())
-    return min(fair, key=lambda candidate: view.at(candidate).objective, default=np.zeros_like(params))
-
-
 def _restored(head: Problem, params: np.ndarray) -> np.ndarray:
     """Nearby parameters that are fair, by Newton steps of least length; ``params`` themselves if there are none."""
     view, found = FullBatchView(head), head.start(params)
@@ -349,14 +339,3 @@ def _restored(head: Problem, params: np.ndarray) -> np.ndarray:
         jacobian = np.stack([point.gradient(0.0, row) for row in rows])
         found = found - np.linalg.lstsq(jacobian, point.constraints[violated], rcond=None)[0]
     return found[: head.n_params] if _is_fair(head, found[: head.n_params], share=0.5) else params
-
-
-def _fair_factor(head: Problem, params: np.ndarray) -> float:
-    """The largest factor found with which ``params`` are fair; zero, if they are with no other."""
-    if _is_fair(head, params, share=0.5):
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _is_fair(head, middle * params, share=0.5) else (low, middle)
-    return low

@@ -17,10 +17,10 @@ from fairconstrained.models import LinearModel, ModuleModel, Perceptron, mlp
 from fairconstrained.models.pairs import PairModel
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Loss
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Status, make_solver
+from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Status, best_rescaled, make_solver
 from fairconstrained.solvers import adam_lagrangian as module
 from fairconstrained.solvers._augmented.outer_iterations import OuterIterations
-from fairconstrained.solvers.adam_lagrangian import _fair_factor, _head, _is_fair, _made_fair, _restored
+from fairconstrained.solvers.adam_lagrangian import _head, _is_fair, _restored
 from tests.covering import each_value
 
 
@@ -384,48 +384,14 @@ def unfair_head(two_groups):
     return head, params[layer.entries]
 
 
-def test_the_gap_is_continuous_in_the_factor_and_the_largest_one_is_found(unfair_head):
-    head, params = unfair_head
-    factors = np.linspace(0, 1, 401)
-    gaps = np.array([head.constraints[0].metric(head.scores(factor * params)) for factor in factors])
-    assert gaps[0] == pytest.approx(0.0, abs=1e-12)
-    slopes = np.abs(np.diff(gaps)) / np.diff(factors)
-    assert slopes.max() < 20 * gaps.max()  # no jumps
-    factor = _fair_factor(head, params)
-    assert 0 < factor < 1
-    assert gap_of(head, factor * params) == pytest.approx(0.05, abs=1e-9)
-    assert gap_of(head, factor * params) <= 0.05 + 1e-9
-    # this gap crosses kappa once: the factor found is where it does
-    crossings = np.flatnonzero(np.diff(gaps > 0.05))
-    assert crossings.size == 1
-    assert factors[crossings[0]] <= factor <= factors[crossings[0] + 1]
-
-
-def test_what_is_fair_is_not_shrunk(unfair_head):
-    head, params = unfair_head
-    assert _fair_factor(head, 1e-3 * params) == 1.0
-
-
 def test_newton_steps_end_at_the_bound_nearby(unfair_head):
     head, params = unfair_head
     restored = _restored(head, params)
     assert gap_of(head, restored) == pytest.approx(0.05, abs=1e-9)
     assert gap_of(head, restored) <= 0.05 + 1e-9
-    # nearer than what shrinking leads to
-    shrunk = _fair_factor(head, params) * params
-    assert 0 < np.linalg.norm(restored - params) < np.linalg.norm(shrunk - params)
-
-
-def test_the_better_one_of_the_two_is_taken(unfair_head, monkeypatch):
-    head, params = unfair_head
-    restored, shrunk = _restored(head, params), _fair_factor(head, params) * params
-    assert objective_of(head, restored) < objective_of(head, shrunk)
-    np.testing.assert_array_equal(_made_fair(head, params), restored)
-    far = np.random.default_rng(0).normal(size=params.size) * 30  # the bound is near, and a bad model
-    monkeypatch.setattr(module, "_restored", lambda head, params: far)
-    monkeypatch.setattr(module, "_is_fair", lambda head, params, share=1.0: params is far or _is_fair(head, params))
-    assert objective_of(head, far) > objective_of(head, shrunk)
-    np.testing.assert_array_equal(_made_fair(head, params), _fair_factor(head, params) * params)
+    # nearer than what another multiple leads to
+    rescaled = best_rescaled(head, [params])
+    assert 0 < np.linalg.norm(restored - params) < np.linalg.norm(rescaled - params)
 
 
 def test_steps_that_lead_nowhere_leave_the_parameters(unfair_head, monkeypatch):
