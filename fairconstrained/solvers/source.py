@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,17 @@ class Source:
     `batch` gives the objective and the constraints from the same rows. `objective_batch` and `constraint_batch` draw
     them independently, so that products of the two are unbiased as well.
 
+    Parameters
+    ----------
+    view : StochasticView
+    rng : numpy.random.Generator
+    size : int or None
+        About how many rows a mini-batch has; None is all of them.
+    balance : float
+        Part of a mini-batch that the groups have in equal numbers.
+    constraint_size : int, optional
+        About how many rows one for the constraints has. None takes ``size`` rows from every stratum.
+
     Attributes
     ----------
     n_rows : int
@@ -31,8 +42,16 @@ class Source:
 
     anchor: Anchor | None = None
 
-    def __init__(self, view: StochasticView, rng: np.random.Generator, size: int | None, balance: float) -> None:
+    def __init__(
+        self,
+        view: StochasticView,
+        rng: np.random.Generator,
+        size: int | None,
+        balance: float,
+        constraint_size: int | None = None,
+    ) -> None:
         self._view, self.rng, self._size, self._balance = view, rng, size, balance
+        self._constraint_size = constraint_size
         self._batches: dict[Hashable, Iterator[FullBatchView]] = {}
         self._last: tuple[np.ndarray, Point] | None = None
         self.n_rows = 0
@@ -70,25 +89,16 @@ class Source:
             return self.all_objective_rows()
         return self.objective_rows(self._size)
 
-    def constraint_batch(self, size: int | None = None) -> FullBatchView:
-        """A new mini-batch for the constraints.
-
-        Parameters
-        ----------
-        size : int, optional
-            About how many rows the mini-batch has. None takes the usual number of rows from every stratum.
-        """
+    def constraint_batch(self) -> FullBatchView:
+        """A new mini-batch for the constraints."""
+        size = self._constraint_size
         if size is None and self._size is not None:
             size = self._size * self._n_strata
         return self._at_most_all(size)
 
-    def separate_points(
-        self, z: np.ndarray, n_constraint_batches: int, size: int | None = None
-    ) -> tuple[Point, list[Point]]:
-        """The points at ``z`` of an `objective_batch` and of so many `constraint_batch` of ``size``, independent."""
-        batches = [self.objective_batch(), *(self.constraint_batch(size) for _ in range(n_constraint_batches))]
-        objective, *constraints = FullBatchView.at_each(batches, z)
-        return objective, list(constraints)
+    def separate_points(self, z: np.ndarray) -> Sequence[Point]:
+        """The points at ``z`` of an `objective_batch` and of two `constraint_batch`, all three independent."""
+        return FullBatchView.at_each([self.objective_batch(), self.constraint_batch(), self.constraint_batch()], z)
 
     def objective_rows(self, rows: int) -> FullBatchView:
         """The objective alone on a new mini-batch of exactly so many rows, drawn from all of them."""

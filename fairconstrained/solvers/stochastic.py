@@ -116,3 +116,7 @@ class SeparateBatches(StochasticSolver):
     """
 
     constraint_batch_size: Count | None = None
+
+    @override
+    def new_source(self, view: StochasticView, rng: np.random.Generator) -> Source:
+        return Source(view, rng, self.batch_size, self.balance, self.constraint_batch_size)

@@ -178,11 +178,11 @@ class Plane:
     def objective_batch(self) -> PlaneBatch:
         return self.batch()
 
-    def constraint_batch(self, size: int | None = None) -> PlaneBatch:
+    def constraint_batch(self) -> PlaneBatch:
         return self.batch()
 
-    def separate_points(self, z: np.ndarray, n: int, size: int | None = None) -> tuple[PlanePoint, list[PlanePoint]]:
-        return self.batch().at(z), [self.batch().at(z) for _ in range(n)]
+    def separate_points(self, z: np.ndarray) -> list[PlanePoint]:
+        return [self.batch().at(z) for _ in range(3)]
 
     def method(self, options: StochasticSolver, start: Any, seed: int = 0) -> Method:
         return options._method(self, np.asarray(start, dtype=float), np.random.default_rng(seed))

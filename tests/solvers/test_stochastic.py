@@ -193,10 +193,10 @@ def test_separate_batches_have_the_usual_rows_of_all_and_of_every_group(lopsided
     np.testing.assert_allclose(objective.data.weights.numpy(), 1 / 8)
     assert source.n_rows == 8
     assert source.constraint_batch().problem.data.counts() == {"a": 8, "b": 8}
-    assert source.constraint_batch(12).problem.data.counts() == {"a": 6, "b": 6}
-    assert source.n_rows == 8 + 16 + 12
-    point, others = source.separate_points(np.zeros(4), 2)
-    assert (point.scores.size, [other.scores.size for other in others]) == (8, [16, 16])
+    assert source.n_rows == 8 + 16
+    assert [point.scores.size for point in source.separate_points(np.zeros(4))] == [8, 16, 16]
+    chosen = Source(lopsided.view(Stochastic), np.random.default_rng(0), 8, 1.0, 12)
+    assert chosen.constraint_batch().problem.data.counts() == {"a": 6, "b": 6}
     shares = Source(lopsided.view(Stochastic), np.random.default_rng(0), 10, 0.0)
     weight = lopsided.data.weights[:30].sum().item()
     assert shares.constraint_batch().problem.data.counts() == {"a": round(20 * weight), "b": 20 - round(20 * weight)}
@@ -206,7 +206,8 @@ def test_separate_batches_with_no_fewer_rows_than_all_are_all_rows(lopsided):
     source = Source(lopsided.view(Stochastic), np.random.default_rng(0), 60, 1.0)
     assert source.objective_batch().problem.data.n_samples == 60
     assert source.constraint_batch().problem is lopsided  # 60 of both groups would be more than 100
-    assert source.constraint_batch(99).problem is not lopsided
+    chosen = Source(lopsided.view(Stochastic), np.random.default_rng(0), 60, 1.0, 99)
+    assert chosen.constraint_batch().problem is not lopsided
     for size in (100, None):
         whole = Source(lopsided.view(Stochastic), np.random.default_rng(0), size, 1.0)
         assert whole.objective_batch().problem.data is lopsided.data
@@ -221,7 +222,7 @@ def test_separate_gradients_are_without_bias(lopsided):
     exact = [objective_gradient(whole), whole.gradient(0.0, weights)]
     found = []
     for _ in range(4000):
-        objective, (constraint,) = source.separate_points(z, 1)
+        objective, constraint, _ = source.separate_points(z)
         found.append([objective_gradient(objective), constraint.gradient(0.0, weights)])
     found = np.array(found)
     products = found[:, 0] * found[:, 1]

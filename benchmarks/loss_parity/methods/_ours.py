@@ -15,7 +15,6 @@ from fairconstrained import LossParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticPenalty, StochasticSolver
-from fairconstrained.solvers.source import Source
 from fairconstrained.solvers.stochastic import Method
 from fairconstrained.views import Stochastic
 
@@ -43,7 +42,7 @@ def _steps(solver: StochasticSolver, method: Method, problem: Problem, rng: np.r
     view, n_steps = problem.view(Stochastic), solver.n_steps(problem)
     while True:
         method.begin_epoch()
-        source = Source(view, rng, solver.batch_size, solver.balance)
+        source = solver.new_source(view, rng)
         for _ in range(n_steps):
             solver.take_step(method, source, problem)
             if not np.isfinite(method.z @ method.z):

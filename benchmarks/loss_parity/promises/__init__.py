@@ -10,7 +10,6 @@ import numpy as np
 
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticSolver
-from fairconstrained.solvers.source import Source
 from fairconstrained.views import Stochastic
 
 __all__ = ["side_by_side", "stepper"]
@@ -20,7 +19,7 @@ def stepper(problem: Problem, solver: StochasticSolver, seed: int = 0) -> Callab
     """A function that takes one step of the solver; epochs and records are left out."""
     rng = np.random.default_rng(seed)
     method = solver.first_method(problem, None, rng)
-    source = Source(problem.view(Stochastic), rng, solver.batch_size, solver.balance)
+    source = solver.new_source(problem.view(Stochastic), rng)
     return lambda: solver.take_step(method, source, problem)
 
 

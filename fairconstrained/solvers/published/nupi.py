@@ -79,7 +79,7 @@ class _NuPI(Method):
     @override
     def step(self, source: Source, problem: Problem) -> None:
         o = self._options
-        objective, (judge, point) = source.separate_points(self.z, 2, o.constraint_batch_size)
+        objective, judge, point = source.separate_points(self.z)
         change = (1 - o.memory) * (judge.constraints - self.violation)
         self.violation = self.violation + change
         moved = self._multipliers + o.integral_gain * judge.constraints + o.proportional_gain * change

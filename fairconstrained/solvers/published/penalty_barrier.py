@@ -103,7 +103,7 @@ class _PenaltyBarrier(Method):
     @override
     def step(self, source: Source, problem: Problem) -> None:
         o, p = self._options, self.penalties
-        objective, (point, judge) = source.separate_points(self.z, 2, o.constraint_batch_size)
+        objective, point, judge = source.separate_points(self.z)
         wanted = self._multipliers * _slope(judge.constraints / p)
         gradient = objective_gradient(objective) + point.gradient(0.0, wanted)
         self.z = problem.project(self.z - o.learning_rate * self._direction.of(gradient))

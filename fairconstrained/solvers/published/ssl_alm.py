@@ -95,7 +95,7 @@ class _Lagrangian(Method):
     @override
     def step(self, source: Source, problem: Problem) -> None:
         o, x, slack = self._options, self.z, self.slack
-        objective, (point, other) = source.separate_points(x, 2, o.constraint_batch_size)
+        objective, point, other = source.separate_points(x)
         y = self._multipliers + o.dual_rate * (point.constraints + slack)
         self._multipliers = y if y @ y < o.max_multiplier**2 else np.zeros_like(y)
         weights = self._multipliers + o.penalty * (other.constraints + slack)

@@ -87,12 +87,12 @@ class _Switching(Method):
         o, x = self._options, self.z
         if self.epoch_steps >= o.constant_steps:
             self.tolerance *= o.decay
-        judge = source.constraint_batch(o.constraint_batch_size).at(x)
+        judge = source.constraint_batch().at(x)
         if largest_violation(judge.constraints) <= self.tolerance:
             rate, gradient = o.learning_rate, objective_gradient(source.objective_batch().at(x))
         else:
             rate = o.constraint_rate
-            gradient = worst_gradient(source.constraint_batch(o.constraint_batch_size).at(x))
+            gradient = worst_gradient(source.constraint_batch().at(x))
         self.n_steps, self.epoch_steps = self.n_steps + 1, self.epoch_steps + 1
         if self.n_steps > o.burn_in:
             self.total += rate
