@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln, logsumexp, xlog1py, xlogy
+from scipy.special import gammaln, xlog1py, xlogy
 
 from fairconstrained.certification._auc_powers import log_powers
 from fairconstrained.certification._aucs import auc_of_scores
@@ -221,7 +221,7 @@ class _Wealth:
         log_auc = float(np.log(_LEAST))
         for _ in range(_STEPS):
             logs, slopes = self.at(log_auc)
-            total = logsumexp(log_weights + logs)
+            total = np.logaddexp.reduce(log_weights + logs)
             if total <= budget:
                 break
             slope = float(np.exp(log_weights + logs - total) @ slopes)

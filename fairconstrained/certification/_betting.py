@@ -35,6 +35,7 @@ class _BetsOnAUC:
     """
 
     samples: TwoSamples
+    _known: dict[float, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, above: np.ndarray, below: np.ndarray) -> _BetsOnAUC:
@@ -47,12 +48,12 @@ class _BetsOnAUC:
 
     def ends(self, delta: float, scale: float) -> tuple[float, float]:
         """Return both ends, each of which fails with probability at most ``delta``."""
-        low, turned = (side.least_sum(delta) for side in self._sides)
+        if delta not in self._known:
+            low, turned = (side.least_sum(delta) for side in self._sides)
+            self._known[delta] = low, 1 - turned
         auc = self.samples.auc
-        return (
-            max(0.0, auc + (low - auc) / np.sqrt(scale)),
-            min(1.0, auc + (1 - turned - auc) / np.sqrt(scale)),
-        )
+        low, high = (auc + (end - auc) / float(np.sqrt(scale)) for end in self._known[delta])
+        return max(0.0, low), min(1.0, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ class BetsOnDifferences(Evidence):
         """Implement `Evidence.upper`; for other numbers of rows the distance from the gap changes with their root."""
         if delta not in self._known:
             self._known[delta] = float(AGGREGATES[self.agg]([self._largest(place, delta) for place in self._pairs]))
-        return min(1.0, self.gap + (self._known[delta] - self.gap) / np.sqrt(scale))
+        return min(1.0, self.gap + (self._known[delta] - self.gap) / float(np.sqrt(scale)))
 
     def cells(self, delta: float) -> pd.DataFrame:
         """Implement `Evidence.cells`; counts and estimates only, as the bound is one of their difference."""

@@ -122,3 +122,14 @@ def test_single_aucs_of_a_table(draw, sample):
     assert evidence.method == "betting"
     assert (table["lower"] < table["estimate"]).all()
     assert (table["estimate"] < table["upper"]).all()
+
+
+@pytest.mark.parametrize("name", ["group_auc_gap", "intra_group_auc_gap"])
+def test_other_sample_sizes_need_no_further_bets(name, draw, sample, monkeypatch):
+    y, scores, groups = draw(200)
+    evidence = evidence_of(sample(name, {}, y, scores, groups))
+    known = evidence.upper(0.05)
+    monkeypatch.setattr(Bettor, "least_sum", None)
+    assert evidence.upper(0.05, 4.0) < known
+    assert evidence.sufficient_scale(0.05, 0.45) is not None
+    assert type(known) is float
