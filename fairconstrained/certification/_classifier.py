@@ -73,7 +73,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
         Inner bounds to choose from. None: 1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2 and 0.1 times ``kappa``; for a floor, those
         whose distance from 1 is so many times that of ``kappa``. Give them if the
         estimator bounds another quantity than the metric; a single one is used without a choice. Bounds so small that
-        the groups cannot distinguish them from zero are left out, except the loosest one.
+        the groups cannot distinguish them from zero, or that a fit of a fold refuses, are left out, except the loosest
+        one.
     power : float, default=0.8
         Intended probability of passing the test, in [0.5, 1), for which the inner bound is chosen. It is not
         guaranteed.
@@ -300,8 +301,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
         self.plan_ = planner.searched(kappas, largest)
         best = self.plan_["planned"].to_numpy()
         good = np.flatnonzero(best <= largest)
-        chosen = float(self.plan_["kappa"].iloc[int(good[0] if good.size else best.argmin())])
-        return kappas[kappas.index(chosen) :]
+        looked_at = self.plan_["kappa"].tolist()
+        first, tightest = looked_at[int(good[0] if good.size else best.argmin())], looked_at[-1]
+        return kappas[kappas.index(first) : kappas.index(tightest) + 1]
 
     def _inner_bounds(self, rises: bool) -> list[float]:
         """Return the bounds to choose from, the loosest one first, which is the least one of those that rise."""

@@ -309,7 +309,8 @@ class Planner:
         """Look for the loosest inner bound with a prediction of at most ``largest``.
 
         Predictions fall with the inner bound, up to chance. So of more than a few bounds every second one is looked at,
-        each model from the one before, and then the one before the first that is good.
+        each model from the one before, and then the one before the first that is good. Where a fit of a fold refuses
+        one of them, the tightest bounds are left out until none is refused, or the loosest one is.
 
         Parameters
         ----------
@@ -322,8 +323,18 @@ class Planner:
         -------
         table : DataFrame
             One row for each bound looked at, the loosest one first: ``kappa``, the ``gap`` on held-out rows, its
-            ``std``, the ``bound`` without the allowance, ``planned`` with it. The tightest bound is among them.
+            ``std``, the ``bound`` without the allowance, ``planned`` with it. The tightest bound that is not left out
+            is among them.
         """
+        try:
+            return self._searched(kappas, largest)
+        except ValueError:
+            if len(kappas) == 1:
+                raise
+            return self.searched(kappas[:-1], largest)
+
+    def _searched(self, kappas: Sequence[float], largest: float) -> pd.DataFrame:
+        """Implement `searched`, with all of the bounds."""
         last = len(kappas) - 1
         places = list(range(last % 2, last + 1, 2)) if len(kappas) > _FEW else list(range(len(kappas)))
         rows = dict(zip(places, self._planned([kappas[place] for place in places]), strict=True))
@@ -333,9 +344,10 @@ class Planner:
         return pd.DataFrame([rows[place] for place in sorted(rows)])
 
     def resolvable(self, kappas: Sequence[float]) -> list[float]:
-        """Return the bounds that the rows of every fold can tell from zero, and the loosest one in any case.
+        """Return the bounds that the decisions of a fold can tell from zero, and the loosest one in any case.
 
-        One fold is asked, as this takes a fit; in the others, a group may have a row less.
+        One fold is asked, as this takes a fit; in the others, a group may have a row less. Of smooth rates the fit says
+        nothing here: `searched` leaves out what it refuses.
         """
         (step,) = self._in_folds(lambda train, test: self.ladder.granularity(train, kappas[0]), most=1)
         least = step / (1 - step) if step < 1 else np.inf

@@ -197,6 +197,18 @@ def test_inner_bounds_that_the_folds_cannot_tell_from_zero_are_left_out():
     np.testing.assert_allclose(model.plan_["kappa"], [0.1, 0.085])  # 0.07 is less than what one of 14 rows counts
 
 
+def test_inner_bounds_that_a_fit_of_a_fold_refuses_are_left_out():
+    """Smooth rates have no granularity that would tell; the rows of a group are 23 or 24 in a fold."""
+    X, y, groups = make_biased_classification(n_samples=300, random_state=0)
+    groups = np.where(np.arange(300) < 50, "few", groups.astype(str))  # 35 of them are fitted on
+    inner = RateParityClassifier(rate="sigmoid", new_row_folds=None)
+    model = CertifiedFairClassifier(inner, kappa=0.3, metric="independence_gap", max_tests=9, random_state=0)
+    with pytest.warns(FairnessWarning, match="could not be certified"):
+        model.fit(X, y, sensitive_features=groups)
+    assert model.plan_["kappa"].iloc[-1] == pytest.approx(0.06)  # 0.03 is less than what one of 24 rows counts
+    assert model.kappa_ == pytest.approx(0.06)  # the last test, too, has an inner bound that was looked at
+
+
 def test_errors_of_the_fits_say_whose_kappa_they_name_and_which_fold_it_is():
     X, y, groups = make_biased_classification(n_samples=150, random_state=0)
     model = CertifiedFairClassifier(RateParityClassifier(), kappa=0.02, metric="independence_gap", random_state=0)
