@@ -45,8 +45,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
 
     `fit` sets a part of the rows aside for calibration. With the others it chooses the loosest inner bound with which a
     certificate for ``kappa`` can be expected to pass, and fits the estimator with it. Then it tests once, on the
-    calibration rows, as `certify` does. If more than one test is allowed, each of up to ``max_tests`` tests has a
-    confidence of ``1 - delta / max_tests``, and their order is fixed before the first one.
+    calibration rows, as `certify` does. If more than one test is allowed, each of k tests has a
+    confidence of ``1 - delta / k``; k, at most ``max_tests`` and the number of inner bounds that are left, and their
+    order are fixed before the first one.
 
     Parameters
     ----------
@@ -269,9 +270,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
     def _choose_and_test(self, rows: Part, calibration: Part, judge: Judge) -> None:
         """Settle the order of the tests with ``rows``, then test with ``calibration``."""
         ladder = Ladder(self.estimator, info_of(judge.metric).is_floor(judge.params))
-        delta = self.delta / self.max_tests
-        order = self._order_of_tests(ladder, rows, judge, delta=delta, n_calibration=calibration.y.size)
+        order = self._order_of_tests(ladder, rows, judge, calibration.y.size)
         to_test, left = order[: self.max_tests], order[self.max_tests :]
+        delta = self.delta / len(to_test)  # their number is settled by the rows to fit on
         for kappa in to_test:
             self.kappa_ = kappa
             (self.estimator_,) = ladder.fit(rows, [] if kappa is None else [kappa])
@@ -288,14 +289,15 @@ class CertifiedFairClassifier(DelegatesToFitted):
         more = "more max_tests try tighter models" if left else f"{tighter} kappas make a tighter model"
         self._complain(certificate, more if ladder.has_bound else "")
 
-    def _order_of_tests(self, ladder: Ladder, rows: Part, judge: Judge, **test: Any) -> Sequence[float | None]:
+    def _order_of_tests(self, ladder: Ladder, rows: Part, judge: Judge, n_calibration: int) -> Sequence[float | None]:
         """Inner bounds from the loosest one with a good plan on; sets ``plan_``."""
         if not ladder.has_bound:
             return [None]
         kappas = self._inner_bounds(ladder.rises)
         if len(kappas) == 1:
             return kappas
-        planner = Planner(ladder.for_plan, rows, judge, power=self.power, cv=self.cv, **test)
+        delta = self.delta / min(self.max_tests, len(kappas))
+        planner = Planner(ladder.for_plan, rows, judge, delta, n_calibration, self.power, self.cv)
         kappas = planner.resolvable(kappas)
         largest = 1 - self.kappa if ladder.is_floor else self.kappa
         self.plan_ = planner.searched(kappas, largest)

@@ -241,7 +241,7 @@ def test_a_failed_test_is_paid_for():
     with pytest.warns(FairnessWarning, match=r"could not be certified to be at most kappa=0.2.*\(1 of 1 tests\)"):
         once = fitted(rows, **options)
     assert (once.status_, once.kappa_, once.certificate_.passed) == ("uncertified", 0.05, False)
-    again = fitted(rows, **options, max_tests=3)
+    again = fitted(rows, **options, max_tests=5)  # there are only three inner bounds
     assert again.status_ == "certified"
     assert again.n_tests_ == 3
     assert again.kappa_ == 0.005
@@ -250,6 +250,15 @@ def test_a_failed_test_is_paid_for():
         again.estimator_, *(column[again.calibration_rows_] for column in rows[:2]),
         sensitive_features=rows[2][again.calibration_rows_], metric="independence_gap",
     ).upper_bound  # fmt: skip
+
+
+def test_tests_that_there_cannot_be_are_not_paid_for():
+    """The plan of the tightest bound is the best one; an estimator without a bound is tested once."""
+    rows = dialled(400)
+    for estimator in (Dial(), LogisticRegression()):
+        with pytest.warns(FairnessWarning, match=r"\(1 of 50 tests\)"):
+            model = fitted(rows, estimator=estimator, kappa=0.01, kappas=[0.3, 0.2], cv=2, max_tests=50)
+        assert model.certificate_.delta == 0.05
 
 
 def test_uncertified_models_say_what_would_be_needed():
