@@ -105,6 +105,15 @@ def test_few_positives_need_half_the_margin(name, sample):
     assert np.mean(ratios) < 0.55
 
 
+@pytest.mark.parametrize("name", ["intra_group_auc_gap", "inter_group_auc_gap"])
+def test_scores_may_be_the_other_way_round(name, sample):
+    """Scores such as costs, of which positives have the lower ones: no farther than by Hoeffding's inequality."""
+    rng = np.random.default_rng(0)
+    y, groups = (rng.random(1000) < 0.3).astype(int), np.where(rng.random(1000) < 0.3, "b", "a")
+    taken = sample(name, {}, y, rng.normal(-1.3 * y), groups)
+    assert evidence_of(taken, "betting").upper(0.05) < evidence_of(taken, "hoeffding").upper(0.05)
+
+
 def test_order_of_rows_does_not_matter(draw, sample):
     y, scores, groups = draw(300)
     order = np.random.default_rng(0).permutation(300)
