@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from fairconstrained import PartialParityClassifier, RateParityClassifier, fairness_path
 from fairconstrained.constraints import DemographicParity, EqualizedOdds, LossParity
+from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.solvers import CrossFitted, SequentialQuadratic
@@ -225,6 +226,16 @@ def test_the_second_problem_bounds_the_lifted_model_too(parity_problem, notion, 
     assert seen == pytest.approx(problem.constraints[0].metric(problem.scores(span.lift(params))))
     at_first, at_second = (each.objective_at(params, each.scores(params)) for each in (first, second))
     assert at_second == pytest.approx(at_first)
+
+
+def test_the_second_problem_gathers_no_features_that_it_replaces(parity_problem, monkeypatch):
+    problem = parity_problem(DemographicParity, 0.1)
+    span = CrossFittedSpan.of(problem, problem.data.folds(3), np.random.default_rng(0))
+    widths, at = [], FairData.at
+    monkeypatch.setattr(FairData, "at", lambda data, *given: widths.append(data.X.shape[1]) or at(data, *given))
+    _, second = span.problems(problem)
+    assert widths == [0]
+    assert second.data.X.shape == (2 * problem.data.n_samples, span.features.shape[1])
 
 
 def test_the_price_of_a_bound_is_that_of_both_its_copies(parity_problem):
