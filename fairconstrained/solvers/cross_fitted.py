@@ -18,21 +18,23 @@ from fairconstrained.solvers._base import (
     Solver,
     SolverResult,
     Status,
+    joined_history,
     record_after,
     seconds_of,
     solver_state,
 )
 from fairconstrained.solvers._directions import MOST_FEATURES
-from fairconstrained.solvers._few_rows import FewDirections, InSpan, completed, cut_short
+from fairconstrained.solvers._few_rows import FewDirections
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._quadratic_program import newton_step
 from fairconstrained.solvers._rescaling import best_rescaled, constant_scores
 from fairconstrained.solvers._sharpening import NARROW, WIDE, sharpened
 from fairconstrained.solvers._shifting import beats_constants, best_shifted
+from fairconstrained.solvers._span_searches import InSpan, Search, SpanSearches, completed
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted_models import CrossFittedModels, Shrunk, fewest_in_cells, has_few_rows
-from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan, evaluations_of
+from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.solvers.span import Span
 from fairconstrained.solvers.span_search import SpanSearch
@@ -157,91 +159,56 @@ class CrossFitted(Solver):
             known = None
         models, near = (None, None) if known is None else (known.models, known.start)
         span = CrossFittedSpan.of(problem, problem.data.folds(self.n_folds), random_state, models)
-        n_evaluations, no_margins = 0 if known else span.models.n_evaluations, np.zeros(len(problem.constraints))
+        n_evaluations = 0 if known else span.models.n_evaluations
         if span.needs_no_move(problem):
             found = on_all_rows.solve(problem, None, random_state, callback)
             # shrunken models are not those of all rows
+            no_margins = np.zeros(len(problem.constraints))
             chosen = InSpan(span.free, no_margins, False) if span.models.shrunken is None else None
             known = _Known(span.models, self.n_folds, None, chosen)  # for smaller bounds
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
-        if span.models.shrunken is not None:
-            return self._with_few_rows(problem, span, recorder, n_evaluations, random_state, callback)
-        for n_iter, reduced in enumerate(span.problems(problem), start=1):
-            found, is_completed = self._in_span(reduced, span.free, near, random_state)
+        run = SpanSearches(problem, recorder, n_evaluations)
+        if span.models.shrunken is None:
+            kept = run.first_kept(span, self._searches(problem, span, near, random_state))
+        else:
+            kept = FewDirections(run, self.tol).solve(span, random_state)
+        if kept is None:
+            return self._on_all_rows_after(run, random_state, callback)
+        params, here = kept.result.model_state, kept.result.start
+        if here is not None:
+            here = replace(here, previous=None if near is None else near.model_state)
+        known = _Known(span.models, self.n_folds, here, kept.chosen)
+        start = Start(params, fingerprint=problem.data.fingerprint, solver_state=known)
+        return replace(run.ended(kept.result), start=start)
+
+    def _searches(
+        self, problem: Problem, span: CrossFittedSpan, near: Start | None, rng: np.random.Generator
+    ) -> Iterator[Search]:
+        """Search in the span, and with bounds on the training rows as well if these can be kept at all."""
+        no_margins = np.zeros(len(problem.constraints))
+        for number, reduced in enumerate(span.problems(problem)):
+            found, is_completed = self._in_span(reduced, span.free, near, rng)
+            is_feasible = not found.status.is_infeasible
+            yield Search(reduced, found, no_margins, number > 0, may_be_last=is_feasible, is_completed=is_completed)
+            if found.status is Status.INFEASIBLE_STATIONARY:
+                return  # more bounds will not be kept either
             # not on the way from another kappa
             near = None if found.start is None else replace(found.start, previous=None)
-            n_evaluations += evaluations_of(problem, reduced, found.n_evaluations)
-            params, solved = span.lift(found.model_state), reduced
-            if not is_completed and problem.holds(problem.scores(params)):
-                solved = span.tighter(problem, reduced, found.model_state)
-                found = completed(solved, found)
-                params = span.lift(found.model_state)
-            measured, objective = recorder.add_measured(problem, params, n_iter=n_iter, n_evaluations=n_evaluations)
-            is_kept, is_stopped = measured.excess <= 0 and not found.status.is_infeasible, recorder.stop is not None
-            if found.status is Status.INFEASIBLE_STATIONARY and not is_stopped:
-                break  # more bounds will not be kept either
-            if is_stopped and not is_kept:
-                found = cut_short(found, measured)
-            if is_kept or is_stopped:
-                origin = None if known is None or known.start is None else known.start.model_state
-                near = None if near is None else replace(near, previous=origin)
-                chosen = InSpan(found.model_state, no_margins, solved is not span.problem)
-                known = _Known(span.models, self.n_folds, near, chosen)
-                return replace(
-                    found,
-                    model_state=params,
-                    n_iter=n_iter,
-                    n_evaluations=n_evaluations,
-                    objective=objective,
-                    constraint_values=measured.values,
-                    multipliers=span.of_both(found.multipliers),
-                    history=tuple(recorder.records),
-                    start=Start(params, fingerprint=problem.data.fingerprint, solver_state=known),
-                    candidates=(),
-                    stopped_by=recorder.stopped_by,
-                )
-
-        return self._on_all_rows_after(recorder, n_iter, n_evaluations, problem, random_state, callback)
-
-    def _with_few_rows(
-        self,
-        problem: Problem,
-        span: CrossFittedSpan,
-        recorder: Recorder,
-        n_evaluations: int,
-        rng: np.random.Generator,
-        callback: Callback | None,
-    ) -> SolverResult:
-        """Implement `solve` where models are shrunken."""
-        run = FewDirections(problem, self.tol, recorder, n_evaluations)
-        kept = run.solve(span, rng)
-        if kept is not None:
-            known = _Known(span.models, self.n_folds, None, run.chosen)
-            start = Start(kept.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
-            kept = replace(kept, history=tuple(run.recorder.records), start=start)
-            return replace(kept, n_iter=run.n_iter, n_evaluations=run.n_evaluations)
-        return self._on_all_rows_after(run.recorder, run.n_iter, run.n_evaluations, problem, rng, callback)
 
     def _on_all_rows_after(
-        self,
-        recorder: Recorder,
-        n_iter: int,
-        n_evaluations: int,
-        problem: Problem,
-        rng: np.random.Generator,
-        callback: Callback | None,
+        self, run: SpanSearches, rng: np.random.Generator, callback: Callback | None
     ) -> SolverResult:
         """The result of the solver for all rows, which goes on with the records and counts of searches in spans."""
-        seconds = seconds_of(recorder.records)
-        later = partial(record_after, n_iter=n_iter, n_evaluations=n_evaluations, seconds=seconds)
-        told = None if callback is None else lambda record: callback(later(record))
-        found = self._on_all_rows(problem).solve(problem, None, rng, told)
+        records, before = run.recorder.records, {"n_iter": run.n_iter, "n_evaluations": run.n_evaluations}
+        seconds = seconds_of(records)
+        told = None if callback is None else lambda record: callback(record_after(record, seconds=seconds, **before))
+        found = self._on_all_rows(run.problem).solve(run.problem, None, rng, told)
         return replace(
             found,
-            n_iter=found.n_iter + n_iter,
-            n_evaluations=found.n_evaluations + n_evaluations,
-            history=(*recorder.records, *map(later, found.history)),
+            n_iter=found.n_iter + run.n_iter,
+            n_evaluations=found.n_evaluations + run.n_evaluations,
+            history=joined_history(records, found.history, **before),
         )
 
     @override

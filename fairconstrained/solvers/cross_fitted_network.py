@@ -16,9 +16,10 @@ from fairconstrained.models import LinearModel, Perceptron
 from fairconstrained.models.parts import LastLayer
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, SolverResult, Status, solver_state
-from fairconstrained.solvers._few_rows import FewDirections, InSpan
+from fairconstrained.solvers._few_rows import FewDirections
 from fairconstrained.solvers._newton_coordinates import has_convex_losses
 from fairconstrained.solvers._options import Count
+from fairconstrained.solvers._span_searches import InSpan, SpanSearches
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.cross_fitted_models import CrossFittedModels, fewest_in_cells, has_few_in_cells
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
@@ -130,23 +131,20 @@ class CrossFittedNetwork(AdamLagrangian):
         if known is None or known.solver != self:
             known = _Known(self, *self._networks(problem, random_state, deadline))
         heads = _Heads.of(problem, known.networks, self.n_folds)
-        run = FewDirections(heads.problem, self.tol, recorder, known.n_evaluations)
-        kept = run.solve(heads.span, random_state)
+        run = SpanSearches(heads.problem, recorder, known.n_evaluations)
+        kept = FewDirections(run, self.tol).solve(heads.span, random_state)
         if kept is None:
             return self._of_one(deadline).solve(problem, None, random_state, callback)
-        params = heads.with_head(0, kept.model_state)
+        params = heads.with_head(0, kept.result.model_state)
         scores = problem.scores(params)
         measured = problem.measured(scores)
         return replace(
-            kept,
+            run.ended(kept.result),
             model_state=params,
             status=Status.COMPLETED if measured.excess <= 0 else Status.INFEASIBLE,
-            n_iter=run.n_iter,
-            n_evaluations=run.n_evaluations,
             objective=problem.objective_at(params, scores),
             constraint_values=measured.values,
-            history=tuple(run.recorder.records),
-            start=Start(params, fingerprint=problem.data.fingerprint, solver_state=known._replace(chosen=run.chosen)),
+            start=Start(params, fingerprint=problem.data.fingerprint, solver_state=known._replace(chosen=kept.chosen)),
         )
 
     def _of_one(self, deadline: float, n_left: int = 1) -> AdamLagrangian:
