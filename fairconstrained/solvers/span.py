@@ -17,7 +17,7 @@ from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._augmented.warm_start import start_of_parts
-from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status, StoppedBy, solver_state
+from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status, StoppedBy, record_after, solver_state
 from fairconstrained.solvers._directions import (
     MOST_FEATURES,
     Curvature,
@@ -388,16 +388,14 @@ class _Watch:
 
     def leave(self, found: SolverResult) -> SolverResult:
         """Take note of the records of the run, which has ended; returns its result as one of the model."""
-        self.history += [self._told(record) for record in found.history]
+        self.history += map(self._told, found.history)
         self.n_iter += found.n_iter
         self.stopped_by = found.stopped_by
         self.n_evaluations += self._evaluations(found.n_evaluations)
         return self._basis.lifted(found, self._problem.data)
 
     def _told(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        counts = {
-            "n_iter": self.n_iter + record["n_iter"],
-            "n_evaluations": self.n_evaluations + self._others + self._evaluations(record["n_evaluations"]),
-            "seconds": self._seconds + record["seconds"],
-        }
-        return {**record, **counts}
+        in_units = {**record, "n_evaluations": self._evaluations(record["n_evaluations"])}
+        n_evaluations = self.n_evaluations + self._others
+        # those of the directions between two runs as well
+        return record_after(in_units, n_iter=self.n_iter, n_evaluations=n_evaluations, seconds=self._seconds)
