@@ -29,7 +29,7 @@ from fairconstrained.estimators.parameters import (
     with_parameters,
 )
 from fairconstrained.metrics.cell_means import ROW_LOSSES, mean_by_cell
-from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, BoundLargestMean, Loss
+from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Loss
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import AdamLagrangian, GroupWeights, InteriorPoint, Solver, SolverResult, StoppedBy
 
@@ -156,7 +156,7 @@ class BaseGroupLoss(
     def _auto_solver(self, problem: Problem) -> str:
         if not InteriorPoint.obstacle(problem):
             return InteriorPoint.name
-        if isinstance(problem.objective, BoundLargestMean):
+        if not GroupWeights.obstacle(problem):
             return GroupWeights.name
         return super()._auto_solver(problem) if problem.model.is_linear else AdamLagrangian.name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -123,6 +123,11 @@ class BoundObjective(FullBatch):
     def smoothed(self) -> BoundObjective:
         """The objective without kinks, for steps along its slopes; itself where it has none that matter."""
         return self
+
+    @property
+    def largest_of(self) -> Any:
+        """Return the means of which the objective is the largest, see `RowLosses`; None for all other objectives."""
+        return None
 
     @property
     def gains(self) -> Tensor | None:

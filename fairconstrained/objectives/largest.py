@@ -39,6 +39,11 @@ class BoundLargestMean(BoundObjective, Stochastic):
     loss: Loss
     means: Any = None
 
+    @property
+    @override
+    def largest_of(self) -> Any:
+        return self.means
+
     @override
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         return self.means.values(scores, aux).max().reshape(1)

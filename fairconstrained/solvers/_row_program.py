@@ -14,7 +14,7 @@ from torch import Tensor
 
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
-from fairconstrained.objectives import BoundLargestMean, Loss, RoundedCorner
+from fairconstrained.objectives import Loss, RoundedCorner
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import obstacle_to_shared_scores
 from fairconstrained.views import RowLosses
@@ -31,13 +31,18 @@ def obstacle_to_rows(problem: Problem) -> str:
     """Need of the method that a problem does not meet; empty where there is none."""
     if linear := obstacle_to_shared_scores(problem):
         return linear
-    objective = problem.objective
-    terms = [objective.means if isinstance(objective, BoundLargestMean) else objective, *problem.constraints]
+    terms = [_minimised_term(problem), *problem.constraints]
     if not all(isinstance(term, RowLosses) and _is_convex(term.row_loss) for term in terms):
         return "means of convex losses such as the log loss or the hinge, both minimised and bounded"
     if any(c.n_aux or _rows_of(c).data.min(initial=0.0) < 0 for c in problem.constraints):
         return "bounds on means of losses from above (rule='ceiling'); differences of losses are not convex"
     return ""
+
+
+def _minimised_term(problem: Problem) -> Any:
+    """The objective, or the means of which it is the largest."""
+    means = problem.objective.largest_of
+    return problem.objective if means is None else means
 
 
 def _is_convex(loss: Loss) -> bool:
@@ -110,19 +115,18 @@ class RowProgram:
     @classmethod
     def of(cls, problem: Problem) -> RowProgram:
         """Return the program of a problem in the method's form, see `obstacle_to_rows`."""
-        data, objective = problem.data, problem.objective
-        is_largest = isinstance(objective, BoundLargestMean)
-        terms: list[Any] = [cast(BoundLargestMean, objective).means] if is_largest else list(problem.constraints)
-        loss = terms[0].row_loss if is_largest else cast(RowLosses, objective).row_loss
+        data, minimised = problem.data, _minimised_term(problem)
+        is_largest = minimised is not problem.objective
+        terms: list[Any] = [minimised] if is_largest else list(problem.constraints)
         nothing = np.zeros(data.n_samples)
         constants = [term.of_losses(nothing, np.empty(0)) for term in terms]
         losses = [term.row_loss for term, values in zip(terms, constants, strict=True) for _ in values]
         rows = sp.csr_array(sp.vstack([sp.csr_array((0, data.n_samples)), *map(_rows_of, terms)]))
         parts = []
-        for known in dict.fromkeys([loss, *losses]):
+        for known in dict.fromkeys([minimised.row_loss, *losses]):
             own = np.flatnonzero([loss == known for loss in losses])
             parts.append(_Part(known, own, rows[own]))
-        mean = data.weights.numpy() if is_largest else cast(RowLosses, objective).row_weights(np.ones(1))[0]
+        mean = data.weights.numpy() if is_largest else minimised.row_weights(np.ones(1))[0]
         return cls(
             cast(LinearModel, problem.model),
             data,

@@ -67,7 +67,7 @@ class GroupWeights(Solver):
     @classmethod
     @override
     def obstacle(cls, problem: Problem) -> str:
-        if not isinstance(problem.objective, BoundLargestMean):
+        if problem.objective.largest_of is None:
             return "the largest of several mean losses as the objective (kappa='minimax')"
         return "no bounds beside the largest mean loss" if problem.component_names else ""
 
