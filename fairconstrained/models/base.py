@@ -380,6 +380,11 @@ class ModelOfBase(ParametricModel):
 
     @property
     @override
+    def uses_threads(self) -> bool:  # type: ignore[override]  # that of the base
+        return self.base.uses_threads
+
+    @property
+    @override
     def is_linear(self) -> bool:  # type: ignore[override]  # that of the base
         return self.base.is_linear
 

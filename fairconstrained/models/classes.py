@@ -38,11 +38,6 @@ class ClassModel(ModelOfBase):
 
     @property
     @override
-    def uses_threads(self) -> bool:  # type: ignore[override]  # that of the base
-        return self.base.uses_threads
-
-    @property
-    @override
     def name(self) -> str:  # type: ignore[override]
         return f"{self.base.name} of {self.base.n_heads} classes"
 

@@ -8,6 +8,7 @@ import torch
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel, ModuleModel, Perceptron, mlp
 from fairconstrained.models.margins import MarginData, MarginModel
+from fairconstrained.models.pairs import PairModel
 from fairconstrained.sampling import sampler_of
 
 N_CLASSES, N_FEATURES = 4, 3
@@ -117,3 +118,12 @@ def test_some_rows_are_all_margins_of_some_items():
     for batch in sampler_of(data, 30).batches(rng, 5):
         assert batch.n_samples == 30
         assert all(np.bincount(batch.clusters)[batch.clusters] == 3)
+
+
+@pytest.mark.parametrize("kind", BASES)
+def test_models_of_items_use_threads_where_those_of_the_items_do(kind):
+    items, _ = draw()
+    base = BASES[kind]()
+    assert base.uses_threads == (not base.is_linear)
+    for model in (MarginModel(base, items), PairModel(base, items)):
+        assert model.uses_threads == base.uses_threads
