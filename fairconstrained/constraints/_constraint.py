@@ -121,9 +121,7 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
 
     def value_of_decisions(self, data: FairData, scores: np.ndarray) -> float:
         """Return the metric of the decisions, also where ``kappa`` bounds a smooth surrogate of it."""
-        bound = self.unchecked(data)
-        value = bound.of_decisions(scores)
-        return bound.metric(scores) if value is None else value
+        return self.unchecked(data).value_of_decisions(scores)
 
     def in_units(self, offset: float, scale: float) -> Self:
         """Return the constraint on scores ``(s - offset) / scale``, for targets that the solver sees standardised.

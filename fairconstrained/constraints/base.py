@@ -156,6 +156,11 @@ class BoundConstraint(Exact):
         """Return the metric of the decisions where ``kappa`` bounds a smooth surrogate of it; None elsewhere."""
         return None
 
+    def value_of_decisions(self, scores: np.ndarray) -> float:
+        """Return the metric of the decisions, also where ``kappa`` bounds a smooth surrogate of it."""
+        value = self.of_decisions(scores)
+        return self.metric(scores) if value is None else value
+
     def class_values(self, scores: np.ndarray) -> dict[str, float]:
         """Return the metric of every class against all others by class; empty for a constraint on two classes."""
         return {}

@@ -143,10 +143,6 @@ class BoundMinorityShare(BoundCellSums):
         rates = sums * (self.takes_part > 0)
         return 1 - share_of_first(float(rates @ self.is_minority), float(rates.sum()))
 
-    def of_predictions(self, scores: np.ndarray) -> float:
-        """Return the metric of the predictions, whatever the rate is."""
-        return self.metric_of_values(RATES["indicator"](scores, self.data.y.numpy()))
-
     @override
     def complaint_about_decisions(self, value: float, rows: str = "training rows") -> str:
         return (

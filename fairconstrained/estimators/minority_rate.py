@@ -291,5 +291,5 @@ class MinorityRateClassifier(
         for constraint in cast(tuple[BoundMinorityShare, ...], problem.constraints):
             self.minority_ = constraint.minority
             self.minority_share_ = 1 - self.constraint_values_[constraint.name]
-            self.exact_share_ = 1 - constraint.of_predictions(scores)
+            self.exact_share_ = 1 - constraint.value_of_decisions(scores)
         return excess
