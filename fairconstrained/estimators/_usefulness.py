@@ -80,8 +80,8 @@ def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.G
     """Advice on a fit whose bound holds, in words.
 
     There is one such hint: the model loses most of what that without the bound has above the best constant prediction.
-    The model without the bound is fitted only if this may be so, and not at all where the fit is to make no other fits
-    (``new_row_folds=None``).
+    The model without the bound is fitted only if this may be so, once for all fits of a path, and not at all where the
+    fit is to make no other fits (``new_row_folds=None``).
 
     Parameters
     ----------
@@ -99,9 +99,7 @@ def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.G
     found = estimator._usefulness(problem, scores)
     if found is None or found.advantage >= _USEFUL * (1 - found.of_constant):
         return []
-    free = estimator._freed(problem)
-    result = estimator._solve_part(replace(estimator._solver(free), verbose=0), free, None, rng)
-    unbound = estimator._usefulness(free, free.scores(result.model_state))
+    unbound = estimator._shared_rows.once("usefulness without a bound", lambda: _unbound(estimator, problem, rng))
     if unbound.advantage <= unbound.noise or found.advantage > (1 - _MOST) * unbound.advantage:
         return []
     return [
@@ -109,6 +107,13 @@ def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.G
         f"{found.reached:.3f} with it, and {found.of_constant:.3f} for {found.constant}. "
         f"{estimator._cheaper_bound(problem.data)}"
     ]
+
+
+def _unbound(estimator: Any, problem: Problem, rng: np.random.Generator) -> Usefulness:
+    """How useful the model of a problem is without its bounds."""
+    free = estimator._freed(problem)
+    result = estimator._solve_part(replace(estimator._solver(free), verbose=0), free, None, rng)
+    return estimator._usefulness(free, free.scores(result.model_state))
 
 
 def costly_bound(estimator: Any, problem: Problem, scores: np.ndarray) -> str:

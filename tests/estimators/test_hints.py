@@ -86,6 +86,15 @@ def test_a_costly_bound_of_a_regressor_is_told_with_its_own_score(loss, measure,
     assert after < 0.1
 
 
+def test_a_path_fits_the_model_without_a_bound_once_for_all_hints(monkeypatch):
+    freed, of_fit = [], RateParityClassifier._freed
+    monkeypatch.setattr(RateParityClassifier, "_freed", lambda *own: freed.append(1) or of_fit(*own))
+    options = {"sensitive_features": GROUPS, "kappas": [0.02, 0.01]}
+    hints = [each.hints_ for each in fairness_path(model(), X, Y, **options).models]
+    assert len(freed) == 1
+    assert hints == [costly(model(kappa=kappa)).hints_ for kappa in (0.02, 0.01)]
+
+
 def test_losses_that_are_made_alike_may_leave_less_than_the_mean():
     of_b, noise = GROUPS == "b", np.random.default_rng(0).normal(size=Y.size)
     y = np.where(of_b, 1.2 * noise, X[:, 1] + 0.1 * noise)
