@@ -139,6 +139,8 @@ class ScorePlane:
 
     @cached_property
     def _spread(self) -> float:
+        if self.rescaling.can_shift and not np.ptp(self.scores):
+            return 0.0  # the mean of equal scores may differ from them by rounding
         return float(np.sqrt(self.problem.data.weights.numpy() @ (self.scores - self.centre) ** 2))
 
     @cached_property
@@ -166,13 +168,15 @@ class ScorePlane:
             yield from self._by_errors()
             return
         shifts = np.array([[0.0, 1.0]] if self.rescaling.can_shift else np.empty((0, 2)))
-        free = self.objective.least(np.array([self._spread, self.centre]), np.vstack([[1.0, 0.0], shifts]))
+        multiples = np.array([[1.0, 0.0]] if self._spread else np.empty((0, 2)))
+        free = self.objective.least(np.array([self._spread, self.centre]), np.vstack([multiples, shifts]))
         best = self._proposal(free)
         if np.isfinite(least) and best.objective >= least - GAIN * abs(least):
             return  # no point of the plane is better
         yield best
         if with_constants:
-            yield self._proposal(self.objective.least(np.array([0.0, self.centre]), shifts))
+            if self._spread:
+                yield self._proposal(self.objective.least(np.array([0.0, self.centre]), shifts))
             # just not positive, where the best constant score accepts everybody beyond the bounds
             yield from (self._proposal(np.array([0.0, at])) for at in self._thresholds if self.rescaling.can_shift)
             for state in self.problem.model.one_class_states(self.problem.data):

@@ -538,6 +538,16 @@ def test_scores_give_way_to_a_constant_that_is_better(data):
     assert no_worse_than_constants(problem, bad) == pytest.approx(constant, abs=1e-5)
 
 
+@pytest.mark.parametrize("level", [0.0, 0.3])
+def test_around_constant_scores_the_best_constant_is_all_that_is_sought(data, monkeypatch, level):
+    problem, sought, least = problem_of(data, DemographicParity(0.9), alpha=0.1), [], PlaneObjective.least
+    monkeypatch.setattr(PlaneObjective, "least", lambda *args: sought.append(1) or least(*args))
+    found = best_rescaled(problem, [np.append(np.zeros(data.n_features), level)])
+    share = data.weights.numpy() @ (data.y.numpy() > 0)
+    np.testing.assert_allclose(found, np.append(np.zeros(data.n_features), logit(share)), rtol=1e-5)
+    assert len(sought) == 1
+
+
 def test_where_the_best_constant_accepts_everybody_the_next_one_is_at_the_threshold(data):
     labels = data.labels
     problem = problem_of(data, MinorityShare(0.9, minority=labels[0], rate="indicator"))
