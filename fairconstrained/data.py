@@ -368,15 +368,21 @@ class FairData:
             Number of the fold of every row.
         """
         units = self.clusters if units is None else units
-        first = place = np.arange(self.n_samples)
-        if units is not None:
-            _, first, place = np.unique(units, return_index=True, return_inverse=True)
-        shuffled = np.argsort(np.random.default_rng(0).random(first.size))
-        numbers = first[shuffled]
-        order = shuffled[np.lexsort((self.y.numpy()[numbers], self.codes[numbers]))]
-        folds = np.empty(first.size, dtype=int)
-        folds[order] = np.arange(first.size) % n_folds
-        return folds[place]
+        if units is None:
+            return _dealt_out(self._dealt, n_folds)
+        _, first, place = np.unique(units, return_index=True, return_inverse=True)
+        return _dealt_out(self._dealing(first), n_folds)[place]
+
+    @cached_property
+    def _dealt(self) -> np.ndarray:
+        """Numbers of all rows in the order in which `folds` deals them out; a path asks for folds again and again."""
+        return self._dealing(np.arange(self.n_samples))
+
+    def _dealing(self, rows: np.ndarray) -> np.ndarray:
+        """Places of some rows in the order in which they are dealt out: by group and target, and by chance therein."""
+        shuffled = np.argsort(np.random.default_rng(0).random(rows.size))
+        numbers = rows[shuffled]
+        return shuffled[np.lexsort((self.y.numpy()[numbers], self.codes[numbers]))]
 
     def batches(
         self, rows: np.ndarray, weights: torch.Tensor | None = None, codes: np.ndarray | None = None
@@ -423,3 +429,10 @@ def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:
 
 def _alike(size: int) -> torch.Tensor:
     return torch.full((size,), 1 / size, dtype=torch.float64)
+
+
+def _dealt_out(order: np.ndarray, n_folds: int) -> np.ndarray:
+    """Numbers of the folds of what is dealt out to one fold after the other in that order."""
+    folds = np.empty(order.size, dtype=int)
+    folds[order] = np.arange(order.size) % n_folds
+    return folds

@@ -314,6 +314,16 @@ def test_folds_have_the_same_share_of_every_group_and_class(rows):
     assert all(np.unique(of_units[units == unit]).size == 1 for unit in np.unique(units))
 
 
+def test_the_rows_are_put_into_the_order_of_folds_once(rows, monkeypatch):
+    _, y, groups = rows
+    data, orders, lexsort = _ordered_data(y, groups), [], np.lexsort
+    monkeypatch.setattr(np, "lexsort", lambda keys: orders.append(1) or lexsort(keys))
+    folds = [data.folds(n_folds) for n_folds in (5, 2, 5)]
+    assert len(orders) == 1
+    np.testing.assert_array_equal(folds[0], folds[2])
+    assert np.unique(folds[1]).size == 2
+
+
 def test_too_few_rows_for_an_estimate(rows):
     X, y, groups = rows
     few = np.flatnonzero(groups == np.unique(groups)[0])[:20]
