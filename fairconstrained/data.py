@@ -226,6 +226,11 @@ class FairData:
         """Number of columns of X, or of the numbers in a row of another shape."""
         return int(np.prod(self.X.shape[1:]))
 
+    @cached_property
+    def without_features(self) -> FairData:
+        """Rows without features, for all that is computed from scores: choosing some of them copies little."""
+        return replace(self, X=np.empty((self.n_samples, 0)))
+
     @property
     def row_shape(self) -> int | tuple[int, ...]:
         """Number of columns of X; the shape of a row where rows are no vectors."""

@@ -77,8 +77,8 @@ def check_group_of_every_row(n_given: int, n_samples: int) -> None:
     """Raise ValueError if the sensitive features have ``n_given`` rows, and not ``n_samples``."""
     if n_given != n_samples:
         raise ValueError(
-            f"sensitive_features must have a row for each of the {n_samples} rows, and has {n_given}. Pass columns "
-            "with the groups of the rows, and not the names of columns."
+            f"sensitive_features has {n_given} rows in place of {n_samples}. Pass the group of every row, and not the "
+            "names of columns."
         )
 
 

@@ -113,7 +113,7 @@ def _order(data: FairData, number: int) -> np.ndarray:
 
 def _of_classes(data: FairData, classes: Sequence[Hashable]) -> list[FairData]:
     """The rows as data of two classes for every class, which is the positive one; without features."""
-    bare = replace(data, X=np.empty((data.n_samples, 0)))
+    bare = data.without_features
     parts = []
     for number, name in enumerate(classes):
         order = _order(data, number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,7 @@ def standard_errors(
     Journal of the Royal Statistical Society B 28(1), 1966: halves that are added to cells of a table.
     """
     units = data.clusters if units is None else units
-    without = replace(data, X=np.empty((data.n_samples, 0)))  # no metric asks for features
+    without = data.without_features  # no metric asks for features
     return {each.name: _standard_error(each, without, scores, units) for each in constraints}
 
 

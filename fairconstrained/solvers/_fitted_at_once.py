@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -81,7 +81,7 @@ def shares_of_part(problem: Problem, rows: np.ndarray | None) -> np.ndarray:
     objective = problem.objective
     if rows is None:
         return cast(RowLosses, objective).row_weights(np.ones(1))[0]
-    bare = replace(problem.data, X=np.empty((problem.data.n_samples, 0)))
+    bare = problem.data.without_features
     shares = np.zeros(problem.data.n_samples)
     of_part = cast(BoundObjective, objective.on(bare.part(rows)))  # type: ignore[attr-defined]
     shares[rows] = cast(RowLosses, of_part).row_weights(np.ones(1))[0]

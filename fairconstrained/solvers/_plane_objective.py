@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
@@ -59,7 +59,7 @@ class PlaneObjective:
         """The objective on these rows."""
         objective, data, rows = self.problem.objective, self.problem.data, self._rows
         if isinstance(rows, np.ndarray):
-            data = replace(data, X=np.empty((data.n_samples, 0))).at(rows, data.weights[rows])
+            data = data.without_features.at(rows, data.weights[rows])
             objective = cast(BoundObjective, cast(Stochastic, objective).on(data))
         return Terms(objective, (), data)
 

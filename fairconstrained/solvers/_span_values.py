@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import torch
 
-from fairconstrained.data import FairData
 from fairconstrained.objectives import DecisionLoss, sums_from
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import smooth_point
@@ -81,7 +80,7 @@ class Counts:
         # Between two cuts, the rows of a cell are as good as one row with the weight of all.
         mass = np.array([cell.between(scores, cuts) for cell in self._cells])
         rows = np.repeat([cell.rows.start for cell in self._cells], cuts.size + 1)
-        counts = Counts(self.terms.on(self._bare.at(rows, torch.from_numpy(mass.ravel()))))
+        counts = Counts(self.terms.on(self.terms.data.without_features.at(rows, torch.from_numpy(mass.ravel()))))
         return counts, np.tile(np.arange(cuts.size + 1.0), len(self._cells)), np.arange(cuts.size) + 0.5
 
     @cached_property
@@ -94,11 +93,6 @@ class Counts:
         codes, y, weights = data.codes, data.y.numpy(), data.weights.numpy()
         ends = np.flatnonzero((np.diff(codes) != 0) | (np.diff(y) != 0)) + 1
         return [Cell.of(slice(a, b), weights) for a, b in pairwise([0, *ends.tolist(), data.n_samples])]
-
-    @cached_property
-    def _bare(self) -> FairData:
-        """The data without features, for terms that see scores only."""
-        return replace(self.terms.data, X=np.empty((self.terms.data.n_samples, 0)))
 
 
 @dataclass(frozen=True, eq=False)

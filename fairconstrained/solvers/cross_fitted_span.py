@@ -181,8 +181,8 @@ class CrossFittedSpan:
         reduced, once = self.problem, self.problem.data
         weights = torch.stack([once.weights, torch.zeros_like(once.weights)], dim=1).ravel()
         features = np.stack([self.features, linear_model(problem).column_scores(self.columns, problem.data)], axis=1)
-        bare = replace(once, X=once.X[:, :0])  # repeating features, which are replaced, takes longer than all else
-        twice = bare.at(np.repeat(np.arange(once.n_samples), 2), weights)
+        # repeating features, which are replaced, would take longer than all else
+        twice = once.without_features.at(np.repeat(np.arange(once.n_samples), 2), weights)
         twice = replace(twice, X=features.reshape(2 * once.n_samples, -1))
         unseen, seen = slice(0, None, 2), slice(1, None, 2)
         bounds = [on_some_rows(c, twice, unseen) for c in reduced.constraints]

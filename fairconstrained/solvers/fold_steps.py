@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -94,7 +94,7 @@ class _Rows:
     @classmethod
     def of(cls, problem: Problem, scores: np.ndarray) -> Self:
         """All rows of a problem; terms need no features."""
-        bare = problem.on(replace(problem.data, X=np.empty((problem.data.n_samples, 0))))
+        bare = problem.on(problem.data.without_features)
         at, y = torch.from_numpy(scores), problem.data.y
         terms: list[Any] = [bare.objective, *bare.constraints]
         losses = [term.row_loss for term in terms]
