@@ -14,12 +14,16 @@ from fairconstrained.solvers._directions import gradients_of_components
 from fairconstrained.solvers._newton_coordinates import parameter_hessian
 from fairconstrained.terms import TermsPoint
 
-__all__ = ["ELASTIC", "QuadraticProgram", "largest_components", "newton_step"]
+__all__ = ["ELASTIC", "ProgramNotSolved", "QuadraticProgram", "largest_components", "newton_step"]
 
 #: Components that are linearised, the largest ones.
 _MOST_COMPONENTS = 24
 #: Weight of the square of what a program leaves of the violation; it is solvable for any bounds then.
 ELASTIC = 1e4
+
+
+class ProgramNotSolved(Exception):
+    """A quadratic program takes too many iterations, or rounding leaves no finite solution."""
 
 
 class QuadraticProgram(NamedTuple):
@@ -66,8 +70,7 @@ class QuadraticProgram(NamedTuple):
 
         Raises
         ------
-        RuntimeError
-            If that takes too many iterations, or rounding leaves no finite solution.
+        ProgramNotSolved
         """
         inverse = np.linalg.inv(np.linalg.cholesky(self.hessian))
         shift = inverse @ self.gradient
@@ -77,10 +80,13 @@ class QuadraticProgram(NamedTuple):
             sides = np.vstack([-reduced, np.full(self.values.size, ELASTIC**-0.5), self.values - shift @ reduced])
             target = np.zeros(len(sides))
             target[-1] = 1.0
-            weights, _ = nnls(sides, target)
+            try:
+                weights, _ = nnls(sides, target)
+            except RuntimeError as error:
+                raise ProgramNotSolved(str(error)) from error
             residual = target - sides @ weights
             if not residual[-1] > np.finfo(float).tiny:
-                raise RuntimeError("the program is too far from what any step keeps")
+                raise ProgramNotSolved("The program is too far from what any step keeps.")
             y, multipliers = -residual[: y.size] / residual[-1], weights / residual[-1]
         return inverse.T @ (y - shift), multipliers
 
@@ -114,8 +120,7 @@ def newton_step(problem: Problem, params: np.ndarray, blur: float) -> np.ndarray
 
     Raises
     ------
-    RuntimeError
-        If the program takes too many iterations.
+    ProgramNotSolved
     """
     point = FullBatchView(problem.without_constraints()).at(params)
     near = problem.refined(point.scores, blur)

@@ -27,7 +27,7 @@ from fairconstrained.solvers._directions import MOST_FEATURES
 from fairconstrained.solvers._few_rows import FewDirections
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
-from fairconstrained.solvers._quadratic_program import newton_step
+from fairconstrained.solvers._quadratic_program import ProgramNotSolved, newton_step
 from fairconstrained.solvers._rescaling import best_rescaled, constant_scores
 from fairconstrained.solvers._sharpening import NARROW, WIDE, sharpened
 from fairconstrained.solvers._shifting import beats_constants, best_shifted
@@ -245,7 +245,7 @@ class CrossFitted(Solver):
                 if numbers is None:
                     return None
                 states.append(part.lift(numbers))
-        except RuntimeError:  # a program is not solved
+        except ProgramNotSolved:
             return None
         return states
 

@@ -19,7 +19,7 @@ from fairconstrained.solvers._augmented.warm_start import predicted, start_after
 from fairconstrained.solvers._base import SolverResult, named_multipliers
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian, parameter_hessian
 from fairconstrained.solvers._options import Count, NonNegative, Positive
-from fairconstrained.solvers._quadratic_program import ELASTIC, QuadraticProgram, largest_components
+from fairconstrained.solvers._quadratic_program import ELASTIC, ProgramNotSolved, QuadraticProgram, largest_components
 from fairconstrained.solvers.loop import IterativeSolver, ended
 from fairconstrained.solvers.method import Incumbent, Method
 from fairconstrained.solvers.source import Source
@@ -209,7 +209,7 @@ class _Steps(Method):
             if slack <= _SMALL and not any(c.counts_rows for c in constraints):
                 slack += min(largest_violation(program.values), _REST)
                 step, multipliers = program._replace(values=program.values + slack).solved()
-        except RuntimeError:  # the status says that the run has not settled
+        except ProgramNotSolved:  # the status says that the run has not settled
             self._is_stuck = True
             return
         self._multipliers = np.zeros(terms.constraints.size)

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from fairconstrained import RateParityClassifier
 from fairconstrained.constraints import DemographicParity, EqualizedOdds, GroupRates, QuadraticAUCGap
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.distributed.errors import ProcessLost
 from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic
@@ -24,7 +25,7 @@ from fairconstrained.solvers import (
     make_solver,
     sequential_quadratic,
 )
-from fairconstrained.solvers._quadratic_program import ELASTIC, QuadraticProgram
+from fairconstrained.solvers._quadratic_program import ELASTIC, ProgramNotSolved, QuadraticProgram
 
 NAME = "sequential_quadratic"
 OTHER = AugmentedLagrangian()
@@ -231,12 +232,18 @@ def test_it_ends_where_it_is_told_to(parity):
     assert solved(problem, max_iter=1).n_iter == 1
 
 
+def failing(error):
+    """Function of any arguments that raises an error."""
+
+    def fail(*args, **kwargs):
+        raise error
+
+    return fail
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_another_method_goes_on_where_a_program_is_not_solved(monkeypatch, parity):
-    def fail(*args, **kwargs):
-        raise RuntimeError("Maximum number of iterations reached.")
-
-    monkeypatch.setattr(_quadratic_program, "nnls", fail)
+    monkeypatch.setattr(_quadratic_program, "nnls", failing(RuntimeError("Maximum number of iterations reached.")))
     assert solved(parity(DemographicParity, 0.3)).status in ("max_iter", "infeasible")
     X, y, groups = make_biased_classification(900, 10, random_state=0)
     model = RateParityClassifier(0.1, random_state=0).fit(X, y, sensitive_features=groups)
@@ -246,13 +253,18 @@ def test_another_method_goes_on_where_a_program_is_not_solved(monkeypatch, parit
 
 @pytest.mark.usefixtures("new_row_estimates")
 def test_other_fits_tell_the_estimate_where_a_program_is_not_solved(monkeypatch):
-    def fail(*args, **kwargs):
-        raise RuntimeError("Maximum number of iterations reached.")
-
-    monkeypatch.setattr(cross_fitted, "newton_step", fail)
+    monkeypatch.setattr(cross_fitted, "newton_step", failing(ProgramNotSolved("Maximum number of iterations reached.")))
     X, y, groups = make_biased_classification(900, 10, random_state=0)
     model = RateParityClassifier(0.1, random_state=0).fit(X, y, sensitive_features=groups)
     assert model.new_row_gaps_["demographic_parity"].how == "2-fold cross-fitting"
+
+
+@pytest.mark.usefixtures("new_row_estimates")
+def test_a_lost_process_ends_the_estimate_at_once(monkeypatch):
+    monkeypatch.setattr(cross_fitted, "newton_step", failing(ProcessLost("process 1 does not answer")))
+    X, y, groups = make_biased_classification(900, 10, random_state=0)
+    with pytest.raises(ProcessLost, match="does not answer"):
+        RateParityClassifier(0.1, random_state=0).fit(X, y, sensitive_features=groups)
 
 
 def test_it_is_an_option_of_estimators():
