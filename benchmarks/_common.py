@@ -184,13 +184,15 @@ def command_line(
 
     Parameters
     ----------
-    description : str
+    description : str or None
     quick : str, default=""
         Help of ``--quick``; empty if there is no such run.
     jobs : int, default=0
         Default of ``--jobs``; 0 if all is run in one process.
-    plots, docs : bool
-        Whether there are ``--plots`` and ``--docs``.
+    plots : bool, default=False
+        Whether there is ``--plots``.
+    docs : bool, default=True
+        Whether there is ``--docs``.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     if quick:

@@ -101,7 +101,10 @@ def run_all(
 
 
 def without_missing(methods: Sequence[str], missing: Mapping[str, str]) -> list[str]:
-    """The methods without those that miss something, which is printed; empty words if nothing is missing."""
+    """Return the methods that can be run, and print the reason for each of the others.
+
+    ``missing`` has the reason by method; an empty one, or none, means that it can be run.
+    """
     for name in methods:
         if missing.get(name):
             print(f"{name} is left out: {missing[name]}")

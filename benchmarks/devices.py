@@ -20,7 +20,7 @@ import pandas as pd
 import torch
 from sklearn.base import clone
 
-from benchmarks._common import Table, command_line, load_acs_income, save, significant, to_docs
+from benchmarks._common import Table, command_line, load_acs_income, parsed, save, significant, to_docs
 from benchmarks.speed import a9a_dense, acs_dense
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
@@ -140,7 +140,7 @@ def compared(task: str, table: Table, fits: dict[str, Any], times: dict[str, flo
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
     parser = command_line(__doc__, "2,000 rows of every data set")
-    options = parser.parse_args(arguments)
+    options = parsed(parser, arguments)
     for category in (ConvergenceWarning, NewRowsWarning):  # the status is in the table, and seconds are asked for
         warnings.simplefilter("ignore", category)
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -30,7 +30,17 @@ import numpy as np
 import pandas as pd
 import torch.distributed as dist
 
-from benchmarks._common import RESULTS, command_line, load_acs_income, names_of, publish, save, set_threads, significant
+from benchmarks._common import (
+    RESULTS,
+    command_line,
+    load_acs_income,
+    names_of,
+    parsed,
+    publish,
+    save,
+    set_threads,
+    significant,
+)
 from fairconstrained import FairHeadClassifier, PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import DaskEstimator, processes
@@ -382,12 +392,12 @@ def main() -> None:
     """Measure what the command line names."""
     parser = command_line(__doc__, "little data")
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
-    arguments = parser.parse_args()
+    arguments = parsed(parser)
     stem = "distributed_quick" if arguments.quick else "distributed"
     RESULTS.mkdir(exist_ok=True)
     for name in names_of(PARTS)(",".join(arguments.parts)):
         save(significant(PARTS[name](arguments.quick)), f"{stem}_{name}")
-    if arguments.docs and not arguments.quick:
+    if arguments.docs:
         publish([], "distributed")
 
 

@@ -170,9 +170,10 @@ def main(arguments: list[str] | None = None) -> pd.DataFrame:
     batches, size = ((128,), (1000, 4, 1)) if options.quick else (BATCHES, (20_000, 200, 9))
     found = [measure(size[0], batch, *size[1:]) for batch in batches]
     table = pd.DataFrame([row for rows in found for row in rows])
-    save(significant(table, 3), "training_loop_quick" if options.quick else "training_loop")
+    shown = significant(table, 3)
+    save(shown, "training_loop_quick" if options.quick else "training_loop")
     if options.docs:
-        to_docs(significant(table, 3), "training_loop")
+        to_docs(shown, "training_loop")
     return table
 
 

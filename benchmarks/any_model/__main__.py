@@ -51,7 +51,9 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     arguments = _arguments()
     stem = "any_model_quick" if arguments.quick else "any_model"
-    methods = without_missing(arguments.methods, {name: missing(name) for name in arguments.methods})
+    methods = arguments.methods
+    if not arguments.plots:
+        methods = without_missing(methods, {name: missing(name) for name in methods})
     tasks = all_tasks(arguments.data, arguments.notions, methods, arguments.seeds, arguments.kappas)
     if arguments.quick:
         tasks = (replace(task, kappas=task.kappas[:QUICK_BOUNDS]) for task in tasks)

@@ -7,7 +7,7 @@ draws what there is, and ``--docs`` also puts figures and tables where the docum
 
 from __future__ import annotations
 
-from benchmarks._common import RESULTS, command_line, names_of, publish, save, significant
+from benchmarks._common import RESULTS, command_line, names_of, parsed, publish, save, significant
 from benchmarks._runner import read, run_all
 from benchmarks.auc_fairness.figures import draw_fronts, draw_rows, write_tables
 from benchmarks.auc_fairness.methods import CASES, METHODS, MODELS
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--models", type=names_of(MODELS), default=list(MODELS), help=", ".join(MODELS))
     parser.add_argument("--methods", type=names_of(METHODS), default=list(METHODS), help=", ".join(METHODS))
     parser.add_argument("--data", type=names_of(CASES), default=list(CASES), help=", ".join(CASES))
-    arguments = parser.parse_args()
+    arguments = parsed(parser)
     stem = "auc_fairness_quick" if arguments.quick else "auc_fairness"
     path = RESULTS / f"{stem}.csv"
     if not arguments.plots:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks._common import RESULTS, command_line, missing, names_of, parsed, publish, save, significant
-from benchmarks._runner import read, run_all
+from benchmarks._runner import read, run_all, without_missing
 from benchmarks.loss_parity.constraints import CONSTRAINTS
 from benchmarks.loss_parity.datasets import DATASETS, SPLITS
 from benchmarks.loss_parity.figures import draw_all, draw_steps
@@ -72,10 +72,11 @@ def main() -> None:
     stem = "loss_parity_quick" if arguments.quick else "loss_parity"
     path, limits = RESULTS / f"{stem}.csv", time_limits(arguments.seconds)
     if not arguments.plots:
-        for name, (measure, *requires) in PROMISES.items():
-            if name in arguments.only and not missing(requires):
-                for table, frame in measure(arguments.quick).items():
-                    save(significant(frame), f"{stem}_{table}")
+        lacking = {name: missing(requires) for name, (_, *requires) in PROMISES.items()}
+        reasons = {name: f"{', '.join(modules)} is not installed" for name, modules in lacking.items() if modules}
+        for name in without_missing([name for name in PROMISES if name in arguments.only], reasons):
+            for table, frame in PROMISES[name][0](arguments.quick).items():
+                save(significant(frame), f"{stem}_{table}")
         if "runs" in arguments.only:
             chosen = (arguments.datasets, arguments.splits, arguments.constraints, arguments.methods)
             tasks = all_tasks(chosen, arguments.seeds, limits, stem)

@@ -52,8 +52,9 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     arguments = _arguments()
     stem = "notions_quick" if arguments.quick else "notions"
-    missing = {name: peer.missing for name, peer in PEERS.items() if peer.missing}
-    methods = without_missing(arguments.methods, missing)
+    methods = arguments.methods
+    if not arguments.plots:
+        methods = without_missing(methods, {name: peer.missing for name, peer in PEERS.items()})
     tasks = all_tasks(arguments.data, arguments.notions, methods, arguments.seeds)
     figures = _show(results_of(f"{stem}_raw.csv", tasks, run_task, COLUMNS, arguments), stem)
     if arguments.docs:

@@ -68,8 +68,8 @@ class _Habit(NamedTuple):
     most: float = 1.0
 
 
-#: For sums of two AUCs, which are mostly of positives over negatives, and small only of scores that are the other way
-#: round, such as costs; and for single ones, mostly of groups.
+#: For sums of two AUCs: mostly of positives against negatives, and so large; small only where scores are the other way
+#: round, such as costs. For single AUCs: mostly of one group against another.
 _OF_SUMS = (_Habit(0.24, 0.95, 0.8), _Habit(0.53, 0.86, 0.8), _Habit(0.2, 0.65, 0.8, 0.85), _Habit(0.03, 0.2, 0.8))
 _OF_ONE = (_Habit(0.6, 0.5, 0.8, 0.7), _Habit(0.4, 0.8, 0.8, 0.95))
 

@@ -14,7 +14,7 @@ from sklearn.base import _fit_context, clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from fairconstrained.certification._certificate import Certificate, certificate_of
 from fairconstrained.certification._certify import check_certification, check_rows, split_params
@@ -22,7 +22,7 @@ from fairconstrained.certification._planning import Judge, Ladder, Part, Planner
 from fairconstrained.certification.evidence import METHODS
 from fairconstrained.certification.sample import as_loss_bound, groups_of
 from fairconstrained.certification.seen_rows import Overlap
-from fairconstrained.checks.inputs import as_targets
+from fairconstrained.checks.inputs import as_targets, check_group_of_every_row
 from fairconstrained.checks.messages import NOTHING_TO_COMPARE, PASS_GROUPS, is_number, nothing_to_compare
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.exceptions import FairnessWarning
@@ -45,9 +45,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
 
     `fit` sets a part of the rows aside for calibration. With the others it chooses the loosest inner bound with which a
     certificate for ``kappa`` can be expected to pass, and fits the estimator with it. Then it tests once, on the
-    calibration rows, as `certify` does. If more than one test is allowed, each of k tests has a
-    confidence of ``1 - delta / k``; k, at most ``max_tests`` and the number of inner bounds that are left, and their
-    order are fixed before the first one.
+    calibration rows, as `certify` does. If more than one test is allowed, k tests are planned: at most ``max_tests``,
+    and no more than there are inner bounds left. Their number and order are fixed before the first test, and each has a
+    confidence of ``1 - delta / k``.
 
     Parameters
     ----------
@@ -72,10 +72,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
         tested.
     kappas : array-like, default=None
         Inner bounds to choose from. None: 1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2 and 0.1 times ``kappa``; for a floor, those
-        whose distance from 1 is so many times that of ``kappa``. Give them if the
-        estimator bounds another quantity than the metric; a single one is used without a choice. Bounds so small that
-        the groups cannot distinguish them from zero, or that a fit of a fold refuses, are left out, except the loosest
-        one.
+        whose distance from 1 is so many times that of ``kappa``. Give them if the estimator bounds another quantity
+        than the metric; a single one is used without a choice. Bounds are left out, except the loosest one, if they are
+        so small that the groups cannot distinguish them from zero, or if a fit to a fold raises an error for them.
     power : float, default=0.8
         Intended probability of passing the test, in [0.5, 1), for which the inner bound is chosen. It is not
         guaranteed.
@@ -106,7 +105,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
     plan_ : DataFrame or None
         One row for each inner bound that was looked at: the ``gap`` on held-out rows of the folds, its standard
         deviation ``std``, the ``bound`` that the calibration rows would give for it, and the bound that is ``planned``
-        with an allowance for chance; None if there was nothing to choose.
+        with an allowance for chance; None if there was nothing to choose. The bounds are those with ``delta`` divided
+        by the largest number of tests that was possible before the search, and so are no smaller than those of tests.
     calibration_rows_ : ndarray of int
         Numbers of the rows set aside.
     classes_ : ndarray of shape (n_classes,)
@@ -216,9 +216,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
         return self
 
     def _fit(self, rows: Part) -> None:
-        for column in (rows.X, rows.groups, rows.weights, rows.strata):
-            if column is not None:
-                check_consistent_length(column, rows.y)
+        check_consistent_length(rows.X, rows.y, rows.weights, rows.strata)
+        if rows.groups is not None:
+            check_group_of_every_row(_num_samples(rows.groups), _num_samples(rows.y))
         rng = check_random_state(self.random_state)
         if isinstance(self.estimator, type):
             raise TypeError(f"estimator must be an instance, such as {self.estimator.__name__}(); got the class.")
@@ -336,7 +336,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
         warnings.warn(
             f"{certificate.metric} could not be certified to be at most {allowed} in the population: the "
             f"bound is {certificate.upper_bound:.4g} on {certificate.n_samples:,} calibration rows "
-            f"({self.n_tests_} of {self.max_tests} tests). {advice}",
+            f"({self.n_tests_} test{'s' * (self.n_tests_ != 1)}). {advice}",
             FairnessWarning,
             stacklevel=6,
         )

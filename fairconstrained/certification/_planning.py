@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -164,15 +164,19 @@ class Ladder:
         return max(getattr(last_step(model), "granularity_", {}).values(), default=0.0)
 
 
+class FitRefused(ValueError):
+    """A fit to a part of the rows refuses its bound, or the rows; the message is that of its error."""
+
+
 @contextmanager
 def _explained(circumstances: str) -> Iterator[None]:
     """Within it, a ValueError also says under which circumstances it came up, in parentheses; nothing if empty."""
     try:
         yield
     except ValueError as error:
-        if not circumstances:
-            raise
-        raise ValueError(f"{error} ({circumstances})") from error
+        if circumstances:
+            error.args = (f"{error} ({circumstances})",)
+        raise
 
 
 def fitted(model: Any, part: Part) -> Any:
@@ -309,8 +313,8 @@ class Planner:
         """Look for the loosest inner bound with a prediction of at most ``largest``.
 
         Predictions fall with the inner bound, up to chance. So of more than a few bounds every second one is looked at,
-        each model from the one before, and then the one before the first that is good. Where a fit of a fold refuses
-        one of them, the tightest bounds are left out until none is refused, or the loosest one is.
+        each model from the one before, and then the one before the first that is good. If a fit of a fold refuses a
+        bound, the tightest bound is left out and the search begins again.
 
         Parameters
         ----------
@@ -325,13 +329,16 @@ class Planner:
             One row for each bound looked at, the loosest one first: ``kappa``, the ``gap`` on held-out rows, its
             ``std``, the ``bound`` without the allowance, ``planned`` with it. The tightest bound that is not left out
             is among them.
+
+        Raises
+        ------
+        FitRefused
+            If a fit of a fold refuses the loosest bound as well.
         """
-        try:
-            return self._searched(kappas, largest)
-        except ValueError:
-            if len(kappas) == 1:
-                raise
-            return self.searched(kappas[:-1], largest)
+        for n_left in range(len(kappas), 1, -1):
+            with suppress(FitRefused):
+                return self._searched(kappas[:n_left], largest)
+        return self._searched(kappas[:1], largest)
 
     def _searched(self, kappas: Sequence[float], largest: float) -> pd.DataFrame:
         """Implement `searched`, with all of the bounds."""
@@ -346,8 +353,8 @@ class Planner:
     def resolvable(self, kappas: Sequence[float]) -> list[float]:
         """Return the bounds that the decisions of a fold can tell from zero, and the loosest one in any case.
 
-        One fold is asked, as this takes a fit; in the others, a group may have a row less. Of smooth rates the fit says
-        nothing here: `searched` leaves out what it refuses.
+        One fold is asked, as this takes a fit; in the others, a group may have a row less. For smooth rates the
+        granularity does not tell; `searched` leaves out the bounds that a fit refuses.
         """
         (step,) = self._in_folds(lambda train, test: self.ladder.granularity(train, kappas[0]), most=1)
         least = step / (1 - step) if step < 1 else np.inf
@@ -357,7 +364,11 @@ class Planner:
         """Return the rows of some inner bounds, the loosest one first."""
 
         def held_out(train: Part, test: Part) -> list[tuple[np.ndarray, np.ndarray]]:
-            return [self.judge.answers(model, test) for model in self.ladder.fit(train, kappas)]
+            try:
+                models = self.ladder.fit(train, kappas)
+            except ValueError as error:
+                raise FitRefused(str(error)) from error
+            return [self.judge.answers(model, test) for model in models]
 
         by_kappa = zip(*self._in_folds(held_out), strict=True)
         return [self._predicted(kappa, by_fold) for kappa, by_fold in zip(kappas, by_kappa, strict=True)]

@@ -16,6 +16,7 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 from sklearn.utils._param_validation import Interval, validate_params
+from sklearn.utils.validation import _num_samples
 from typing_extensions import override
 
 from fairconstrained.certification.evidence import Evidence, offers
@@ -28,7 +29,7 @@ from fairconstrained.certification.resampling import (
     without_blocks,
 )
 from fairconstrained.certification.sample import Sample, resolve_metric, strata_of
-from fairconstrained.checks.inputs import as_table, refuse_masked, without_none
+from fairconstrained.checks.inputs import as_table, check_group_of_every_row, refuse_masked, without_none
 from fairconstrained.checks.messages import check_fraction
 from fairconstrained.groups import GroupEncoder
 
@@ -314,7 +315,8 @@ def gap_interval(
     check_fraction("level", level)
     refuse_masked(y_true=y_true, y_response=y_response, sample_weight=sample_weight)
     sensitive_features = as_table(sensitive_features)
-    check_consistent_length(y_response, y_true, sensitive_features, sample_weight)
+    check_consistent_length(y_response, y_true, sample_weight)
+    check_group_of_every_row(_num_samples(sensitive_features), _num_samples(y_response))
     y_true = None if y_true is None else np.asarray(y_true)
     response = np.asarray(y_response)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)

@@ -73,12 +73,12 @@ def as_table(sensitive_features: Any) -> Any:
     return frame
 
 
-def check_group_of_every_row(n_given: int, n_samples: int) -> None:
-    """Raise ValueError if the sensitive features have ``n_given`` rows, and not ``n_samples``."""
+def check_group_of_every_row(n_given: int, n_samples: int, name: str = "sensitive_features") -> None:
+    """Raise ValueError if the sensitive features, an argument ``name``, have not ``n_samples`` but ``n_given`` rows."""
     if n_given != n_samples:
         raise ValueError(
-            f"sensitive_features has {n_given} rows in place of {n_samples}. Pass the group of every row, and not the "
-            "names of columns."
+            f"{name} has {n_given} row{'s' * (n_given != 1)} in place of {n_samples}. Pass the group of every row, and "
+            "not the names of columns."
         )
 
 

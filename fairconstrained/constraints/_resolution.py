@@ -16,6 +16,8 @@ __all__ = ["FINEST", "CellSizes", "advice_on_numbers", "check_sizes", "resolutio
 FINEST = 0.02
 #: Cells that a message lists at most.
 _SHOWN = 10
+#: Small groups or cells from which on they may be numbers that nobody has cut into bands.
+_MANY = 10
 #: Rounding of shares, which are sums of floats.
 _ROUNDING = 1e-9
 
@@ -103,10 +105,10 @@ class CellSizes(NamedTuple):
 
 
 def advice_on_numbers(n_small: int) -> str:
-    """Return the end of a message about ``n_small`` groups or cells with too few rows: many may be single numbers."""
-    if n_small <= _SHOWN:
+    """Return advice to cut numbers into bands for a message about ``n_small`` small groups or cells; empty for few."""
+    if n_small <= _MANY:
         return ""
-    return " If the groups are numbers, such as ages, divide these into bands before, as with pandas.cut."
+    return " If the groups are numbers, such as ages, cut them into bands first, for example with pandas.cut."
 
 
 def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> None:
@@ -128,14 +130,15 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
         return
     shown = sizes.described(cells)
     remedy = _remedy(sizes, cells, limit)
+    numbers = advice_on_numbers(cells.size)
     if limit >= 1:
-        raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}. {remedy}.")
+        raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}. {remedy}.{numbers}")
     needed = int(np.ceil(sizes.units[cells].max() / limit - _ROUNDING))
     wider = ", widen the interval" if (sizes.units[cells] > 1).any() else ""
     raise ValueError(
         f"{notion} with kappa={kappa:g} needs cells in which no row counts more than {limit:.3g}, that is at least "
         f"{needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}. {remedy}"
-        f"{wider}, or raise kappa.{advice_on_numbers(cells.size)}"
+        f"{wider}, or raise kappa.{numbers}"
     )
 
 

@@ -203,7 +203,7 @@ class AUCSets:
 
     def exact_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """`exact` for several weights of shape (n_draws, n_samples); ndarray of shape (n_draws, n_differences)."""
-        order = np.argsort(-scores)  # once for all draws: in order, rows are sorted in no time
+        order = np.argsort(-scores)  # sort once for all draws: sorting rows that are in order takes hardly any time
         return np.stack([self._exact_of(scores[order], self.codes[order], own[order]) for own in weights])
 
     def _exact_of(self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -180,7 +180,7 @@ def acs_bunch(
     descr: str,
     **layout: bool,
 ) -> Any:
-    """Return the Bunch of ``FEATURES``, other sensitive columns, a 0/1 label and the names of the sensitive columns.
+    """Return the Bunch, or data and target, of ``FEATURES``, other sensitive columns, a 0/1 label and the groups.
 
     A sensitive column that is not among the features is only kept in ``data`` if ``include_sensitive``.
     """

@@ -148,6 +148,10 @@ def build_bunch(
         Full description of the dataset.
     include_sensitive, as_frame, return_X_y : bool
         Arguments of the public loaders, see `RETURNS_BUNCH`.
+
+    Returns
+    -------
+    bunch : Bunch, or the tuple (data, target) if ``return_X_y``
     """
     names = [str(name) for name in sensitive.columns]
     features, sensitive = features.reset_index(drop=True), sensitive.reset_index(drop=True)

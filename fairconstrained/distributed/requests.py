@@ -107,8 +107,8 @@ class LeaderParts(Parts):
         How often the processes were asked so far.
     """
 
-    #: Mini-batches that are drawn at once have as many numbers. With more, such as a fold, the other processes would
-    #: wait until one has all rows and has computed with them.
+    #: As many numbers as mini-batches that are drawn at once have. More, such as a fold, stay where they are: otherwise
+    #: the other processes would wait while one gathers all rows and computes alone.
     most_gathered: ClassVar[int] = 2**20
 
     def __init__(

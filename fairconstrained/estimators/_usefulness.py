@@ -110,7 +110,7 @@ def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.G
 
 
 def _unbound(estimator: Any, problem: Problem, rng: np.random.Generator) -> Usefulness:
-    """How useful the model of a problem is without its bounds."""
+    """Return the usefulness of the model that is fitted without the bounds."""
     free = estimator._freed(problem)
     result = estimator._solve_part(replace(estimator._solver(free), verbose=0), free, None, rng)
     return estimator._usefulness(free, free.scores(result.model_state))

@@ -70,8 +70,7 @@ class PairwiseParityClassifier(
         Name of the AUC gap: `fairconstrained.metrics.partial_group_auc_gap` on all ranks, ``inter_group_auc_gap`` or
         ``intra_group_auc_gap``.
     solver : str, default="projected_gradient"
-        The paper's "projected_gradient", or another one such as "augmented_lagrangian", "idca" and
-        "switching_subgradient".
+        The paper's "projected_gradient", or another one: "augmented_lagrangian", "idca" or "switching_subgradient".
     max_iter : int or None, default=None
         Iterations of the solver; None is the solver's own default, 1000 for "projected_gradient".
     tol : float, default=1e-5

@@ -85,7 +85,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
     new_row_gaps_: dict[str, NewRowGap]
     verbose: int
-    #: Results that depend on the rows alone; of a path, those of all its fits.
+    #: Results that do not depend on the bound; of a path, those of all its fits. Ask `_shared_rows` for them.
     _shared: SharedRows = SharedRows(keeps=False)
 
     @property

@@ -9,7 +9,7 @@ __all__ = ["SharedRows"]
 
 
 class SharedRows:
-    """Results that depend on the rows of a fit alone: checked rows in the order of the data, and parts of them.
+    """Results that do not depend on the bound: checked rows in the order of the data, parts of them, and the like.
 
     Every fit asks such an object for them. The fits of a path have one together, which keeps them; that of a single fit
     keeps nothing, so that a part is there only as long as it is needed.

@@ -250,7 +250,12 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         Returns
         -------
         values : dict
-            Values by the constraint's name, as in ``constraint_values_``.
+            Values by the constraint's name, as in ``constraint_values_``; empty for rows of a single group.
+
+        Raises
+        ------
+        ValueError
+            For invalid data, and without the groups that were compared in `fit`.
         """
         params |= without_none(sample_weight=sample_weight)
         return self._ask("constraint_values", X, sensitive_features, y, **params)

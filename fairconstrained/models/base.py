@@ -71,16 +71,18 @@ class Model(ABC):
         Parameters
         ----------
         state : object
+            State of the model that was fitted to ``rest``.
         data : FairData
             All rows.
         rest : FairData
-            The rows that are not in the fold.
+            The rows that are not in the fold, in the order of ``data``.
         unseen : ndarray of int
             Numbers of the rows of the fold, ascending.
 
         Returns
         -------
-        of_rest, of_unseen : ndarray
+        of_rest : ndarray of shape (n_rest,) or (n_rest, n_scores)
+        of_unseen : ndarray of shape (n_unseen,) or (n_unseen, n_scores)
         """
         return self.training_scores(state, rest), self.training_scores(state, data.part(unseen))
 
@@ -368,7 +370,7 @@ class OutputModel(ParametricModel):
 
 @dataclass(frozen=True, eq=False)
 class ModelOfBase(ParametricModel):
-    """A model with the parameters of another one, whose outputs it makes scores of.
+    """A model that makes its scores from the outputs of another model, and has the parameters of that model.
 
     Parameters
     ----------

@@ -126,7 +126,10 @@ class BoundObjective(FullBatch):
 
     @property
     def largest_of(self) -> Any:
-        """Return the means of which the objective is the largest, see `RowLosses`; None for all other objectives."""
+        """Return the means (a `RowLosses`) whose largest value is the objective; None for all other objectives.
+
+        An objective that has them has ``weighted`` and ``means_at`` as well, see `BoundLargestMean`.
+        """
         return None
 
     @property

@@ -37,7 +37,7 @@ class FewDirections:
     tol: float
 
     def solve(self, span: CrossFittedSpan, rng: np.random.Generator) -> Kept | None:
-        """Implement `SpanSearches.first_kept` for the best of both spans."""
+        """Return the better of the results in both spans, see `SpanSearches.first_kept`; None if there is none."""
         best = None
         for own in span.from_narrow(self.run.problem):
             kept = self.run.first_kept(own, self._searches(own, rng, is_last=own is span))

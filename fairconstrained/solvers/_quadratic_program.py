@@ -71,6 +71,7 @@ class QuadraticProgram(NamedTuple):
         Raises
         ------
         ProgramNotSolved
+            If it takes too many iterations, or rounding leaves no finite solution.
         """
         inverse = np.linalg.inv(np.linalg.cholesky(self.hessian))
         shift = inverse @ self.gradient
@@ -121,6 +122,7 @@ def newton_step(problem: Problem, params: np.ndarray, blur: float) -> np.ndarray
     Raises
     ------
     ProgramNotSolved
+        If the program takes too many iterations, or rounding leaves no finite solution.
     """
     point = FullBatchView(problem.without_constraints()).at(params)
     near = problem.refined(point.scores, blur)

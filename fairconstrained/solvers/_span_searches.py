@@ -74,9 +74,9 @@ class Search(NamedTuple):
     bounds_both : bool
         Whether it bounds the training rows as well.
     may_be_last : bool
-        Whether no other search follows if the bounds are kept.
+        Whether the run may end with this search if its result keeps the bounds.
     is_completed : bool
-        Whether the result is `completed`, or not to be.
+        Whether nothing is left to complete: the result is `completed` already, or must not be.
     """
 
     problem: Problem
@@ -93,7 +93,7 @@ class Kept(NamedTuple):
     Attributes
     ----------
     result : SolverResult
-        That of the model of all rows, apart from counts and records.
+        Result for the model of all rows; `SpanSearches.ended` adds counts and records.
     chosen : InSpan
         The solution in the span.
     unseen : float

@@ -74,7 +74,7 @@ class Counts:
         return best, float(excess[best])
 
     def _by_cell(self, scores: np.ndarray, cuts: np.ndarray) -> tuple[Counts, np.ndarray, np.ndarray]:
-        """Counts, scores and cuts that come to the same, of fewer rows where there are many."""
+        """Counts, scores and cuts that give the same numbers, with fewer rows where there are many."""
         if not 0 < len(self._cells) * cuts.size < scores.size:
             return self, scores, cuts
         # Between two cuts, the rows of a cell are as good as one row with the weight of all.

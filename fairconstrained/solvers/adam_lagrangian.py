@@ -141,8 +141,11 @@ class AdamLagrangian(StochasticSolver):
             candidates = tuple(_with_layer(result.model_state, layer, found) for found in polished.candidates)
             polished = replace(polished, candidates=candidates)
             if not _is_fair(problem, params):  # or fair but for the last digit, which another sum rounds differently
-                ends = [_restored(head, polished.model_state), polished.model_state]
+                # nothing is within the bounds when multiples of the first are sought, so that all of them count
+                ends = [polished.model_state, _restored(head, polished.model_state)]
                 made = _with_layer(params, layer, best_rescaled(head, ends))
+                if not _is_fair(problem, made):  # scores so large that rounding decides
+                    made[layer.entries] = 0.0
                 if _is_fair(problem, made):  # a low loss of every group, say, is not that of a score of zero
                     params = made
                     polished = replace(polished, reach=float(np.ptp(head.scores(polished.model_state))))

@@ -175,7 +175,7 @@ class CrossFitted(Solver):
             kept = FewDirections(run, self.tol).solve(span, random_state)
         if kept is None:
             return self._on_all_rows_after(run, random_state, callback)
-        params, here = kept.result.model_state, kept.result.start
+        params, here = kept.result.model_state, kept.result.start if span.models.shrunken is None else None
         if here is not None:
             here = replace(here, previous=None if near is None else near.model_state)
         known = _Known(span.models, self.n_folds, here, kept.chosen)

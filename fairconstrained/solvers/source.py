@@ -29,7 +29,7 @@ class Source:
     balance : float
         Part of a mini-batch that the groups have in equal numbers.
     constraint_size : int, optional
-        About how many rows one for the constraints has. None takes ``size`` rows from every stratum.
+        About how many rows a mini-batch for the constraints has. None: ``size`` rows of every stratum.
 
     Attributes
     ----------

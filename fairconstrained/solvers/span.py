@@ -396,6 +396,6 @@ class _Watch:
 
     def _told(self, record: Mapping[str, Any]) -> dict[str, Any]:
         in_units = {**record, "n_evaluations": self._evaluations(record["n_evaluations"])}
+        # evaluations for the directions between two runs count as well
         n_evaluations = self.n_evaluations + self._others
-        # those of the directions between two runs as well
         return record_after(in_units, n_iter=self.n_iter, n_evaluations=n_evaluations, seconds=self._seconds)

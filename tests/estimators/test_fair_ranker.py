@@ -147,7 +147,7 @@ def test_without_groups_nothing_is_bounded(documents):
         ({"qid": None}, "qid is missing"),
         ({"qid": np.zeros(3)}, "qid must have one query for each of the 480 rows"),
         ({"qid": np.arange(480)}, "no query has two documents of different relevance"),
-        ({"sensitive_features": ["a", "b"]}, "has 2 rows in place of 480"),
+        ({"sensitive_features": ["a", "b"]}, "sensitive_features has 2 rows in place of 480"),
         ({"y": np.ones(480)}, "no query has two documents of different relevance"),
     ],
 )

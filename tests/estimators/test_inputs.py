@@ -333,12 +333,12 @@ def test_an_unseen_group_is_named(classes, by_group):
 
 
 def test_lengths_at_prediction(classes, by_group):
-    with pytest.raises(ValueError, match="has 599 rows in place of 600"):
+    with pytest.raises(ValueError, match="sensitive_features has 599 rows in place of 600"):
         by_group.predict(classes.X, sensitive_features=["f"] * 599)
 
 
 def test_the_name_of_a_column_is_no_group_of_every_row(classes):
-    with pytest.raises(ValueError, match=r"has 1 rows in place of 600\. Pass the group of every row"):
+    with pytest.raises(ValueError, match=r"has 1 row in place of 600\. Pass the group of every row"):
         classifier().fit(classes.X, classes.y, sensitive_features=["sex"])
 
 
@@ -521,7 +521,7 @@ def test_a_name_that_is_nearly_right(classes, name):
 def test_numbers_as_groups(classes, constraint, n_ages):
     X, y, _ = classes
     ages = np.repeat(np.linspace(18, 90, n_ages), y.size // n_ages)
-    with pytest.raises(ValueError, match="divide these into bands"):
+    with pytest.raises(ValueError, match="cut them into bands"):
         classifier(kappa=0.05, constraint=constraint).fit(X, y, sensitive_features=ages)
 
 

@@ -808,7 +808,7 @@ WRONG = {
     "no groups": (lambda X, y, g: (X, y, None), "needs the sensitive_features"),
     "features": (lambda X, y, g: (X[:, :2], y, g), "2 features"),
     "missing": (lambda X, y, g: (np.where(X > 0, np.nan, X), y, g), "NaN"),
-    "lengths": (lambda X, y, g: (X, y, g[:-1]), "has 299 rows in place of 300"),
+    "lengths": (lambda X, y, g: (X, y, g[:-1]), "sensitive_features has 299 rows in place of 300"),
 }
 
 

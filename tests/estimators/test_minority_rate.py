@@ -207,7 +207,7 @@ def test_bad_rows(biased, other):
         model.fit(X, y, **rows | {"X_constraint": X_other[:, :3]})
     with pytest.raises(ValueError, match="X_constraint and sensitive_features_constraint together"):
         model.fit(X, y, X_constraint=X_other)
-    with pytest.raises(ValueError, match="has 699 rows in place of 700"):
+    with pytest.raises(ValueError, match="sensitive_features_constraint has 699 rows in place of 700"):
         model.fit(X, y, **rows | {"sensitive_features_constraint": group_other[:-1]})
     with pytest.raises(ValueError, match="NaN"):
         model.fit(X, y, **rows | {"X_constraint": np.where(X_other > 2, np.nan, X_other)})

@@ -407,10 +407,12 @@ def test_fits_of_folds_begin_at_the_result_for_the_same_bounds(rows, monkeypatch
 
     monkeypatch.setattr(PartialParityClassifier, "_solve_part", recorded)
     model = fitted(PartialParityClassifier(0.1, warm_start=True, new_row_folds=2, random_state=0), rows)
+    before = starts[0].model_state
     starts.clear()
     fitted(model.set_params(kappa=0.05), rows)
     first, second = starts[:2]
     np.testing.assert_array_equal(first.model_state, second.model_state)
+    assert not np.allclose(first.model_state, before, rtol=1e-3)  # nor at the result for the bound before
 
 
 @pytest.mark.slow

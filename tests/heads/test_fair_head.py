@@ -274,7 +274,7 @@ def test_scores_alone_and_with_groups_that_are_known(rows):
     assert not np.array_equal(decided, known.predict(X, sensitive_features=1 - groups))
     with pytest.raises(ValueError, match=r"groups that were not seen in fit: \[7\]"):
         known.predict(X, sensitive_features=np.full(1200, 7))
-    with pytest.raises(ValueError, match="has 1199 rows in place of 1200"):
+    with pytest.raises(ValueError, match="sensitive_features has 1199 rows in place of 1200"):
         known.predict(X, sensitive_features=groups[1:])
     # who knows the group need not give up more
     assert known.objective_ <= alone.objective_

@@ -148,7 +148,7 @@ def test_scores_may_be_one_column():
 
 @pytest.mark.parametrize("metric", [independence_gap, statistical_parity_gap])
 def test_groups_of_another_length(metric):
-    with pytest.raises(ValueError, match="has 2 rows in place of 5"):
+    with pytest.raises(ValueError, match="sensitive_features has 2 rows in place of 5"):
         metric(Y_TRUE, Y_PRED, sensitive_features=["a", "b"])
 
 

@@ -281,7 +281,7 @@ def test_prediction_needs_the_groups(sample, method):
     model = shifted().fit(X, y, sensitive_features=groups)
     with pytest.raises(ValueError, match=r"pass sensitive_features to predict.*turn metadata routing on"):
         getattr(model, method)(X)
-    with pytest.raises(ValueError, match="has 5 rows in place of 600"):
+    with pytest.raises(ValueError, match="sensitive_features has 5 rows in place of 600"):
         getattr(model, method)(X, sensitive_features=groups[:5])
 
 

@@ -310,7 +310,7 @@ def failing(monkeypatch):
 
 @pytest.mark.parametrize("groups", ["two_groups", "twelve_groups"])
 @pytest.mark.parametrize("kappa", [0.1, 0.01, 0.0])
-@pytest.mark.parametrize("newton", [True, False], ids=["Newton steps", "shrunk"])
+@pytest.mark.parametrize("newton", [True, False], ids=["Newton steps", "rescaled"])
 def test_the_promise_is_kept_when_the_second_part_fails(request, failing, monkeypatch, groups, kappa, newton):
     if not newton:
         monkeypatch.setattr(module, "_NEWTON", 0)
@@ -332,6 +332,23 @@ def test_the_promise_is_kept_when_the_second_part_fails(request, failing, monkey
         assert np.ptp(problem.scores(result.model_state)) > 0.1
         assert result.message_at(problem.scores(result.model_state)) == ""
         assert result.objective < np.log(2) - 0.003
+
+
+@pytest.mark.parametrize("groups", ["two_groups", "twelve_groups"])
+@pytest.mark.parametrize("kappa", [0.1, 0.01])
+def test_newton_steps_end_within_the_bound_and_make_nothing_worse(request, failing, monkeypatch, groups, kappa):
+    problem = problem_of(request.getfixturevalue(groups), LossParity(kappa))
+    offered = []
+
+    def recorded(head, ends):
+        offered.append([head.holds(head.scores(end)) for end in ends])
+        return best_rescaled(head, ends)
+
+    monkeypatch.setattr(module, "best_rescaled", recorded)
+    found = solve(problem)
+    assert offered == [[False, True]]
+    monkeypatch.setattr(module, "_NEWTON", 0)
+    assert found.objective <= solve(problem).objective + 1e-9
 
 
 def test_where_scores_of_zero_do_not_keep_a_bound_either_the_best_found_stays(two_groups):

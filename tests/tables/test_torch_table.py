@@ -99,7 +99,8 @@ def people():
 @pytest.mark.parametrize("numbers", ["float64", "float32"])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_fit_to_a_table_is_that_to_an_array(people, name, numbers, layout, device, monkeypatch):
-    monkeypatch.setattr("fairconstrained.tables.Parts.most_gathered", 0)  # products are the device's
+    # so that the device computes products with a choice of rows, too
+    monkeypatch.setattr("fairconstrained.tables.Parts.most_gathered", 0)
     rows, y, group = people
     X = layout(rows.astype(numbers))
     whole = clone(ESTIMATORS[name]).fit(X, y, sensitive_features=group)

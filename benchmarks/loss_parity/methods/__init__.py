@@ -133,6 +133,7 @@ METHODS = {
     "penalty_barrier": Method(
         "penalty-barrier", partial(train, solver=PenaltyBarrier(batch_size=BATCH, smoothing=2.0))
     ),
+    # with a regulariser, and with a penalty
     "sgd_fairret": Method(
         "SGD, fairret",
         _fairret.run,
@@ -144,7 +145,7 @@ METHODS = {
         ),
     ),
     "penalty": Method("penalty", train_penalty),
-    # without constraints
+    # without constraints, with its own number of epochs
     "adam": Method("Adam", partial(fit, solver="adam"), ends_itself=True),
     # the default of `fairconstrained.LossParityClassifier`, also in a Moreau envelope with the published parameters
     "auto": Method("auto", partial(fit, solver="auto"), ends_itself=True),

@@ -36,8 +36,8 @@ class ProjectedGradient(IterativeSolver):
 
     onto :math:`\{w : \frac{1}{2} w^T H_j w + b_j^T w + c_j \le 0 \;\forall j\}`, where :math:`w` are the coefficients
     of the standardised features: so the units of the features do not matter. Those of the constraints come from the
-    first two moments of X in cells of rows and are computed once. The projection is the minimiser of a quadratic under
-    quadratics, see `minimise_quadratic`, which is looked for only where the unprojected point is not feasible.
+    first two moments of X in cells of rows and are computed once. The projection minimises a quadratic under
+    quadratics, see `minimise_quadratic`; it is computed only where the unprojected point is not feasible.
 
     Parameters
     ----------
@@ -125,12 +125,12 @@ class _Descent(Method):
 
     @override
     def output(self) -> np.ndarray:
-        """The iterate of least objective; all of them are feasible up to the accuracy of the projections."""
+        """The iterate of least objective; all are feasible up to the accuracy of the projections that converged."""
         return self._coordinates.to_params(self._descent.best)
 
     @override
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
-        return ended(result, self._settled)
+        return ended(result, self._settled and not self._projection.has_missed)
 
 
 class _Projection:
@@ -138,6 +138,8 @@ class _Projection:
 
     def __init__(self, quadratics: Quadratics) -> None:
         self.n_solved, self._quadratics = 0, quadratics
+        #: Whether one of the projections did not converge, so that its point may be outside.
+        self.has_missed = False
         #: Multipliers of the components at the last projection.
         self.multipliers = np.zeros(quadratics.c.size)
 
@@ -149,5 +151,5 @@ class _Projection:
         self.n_solved += 1
         distance = Quadratics(np.eye(v.size)[None], np.zeros(1, dtype=int), -v[None], np.zeros(1))
         found = minimise_quadratic(distance, np.zeros(v.size), self._quadratics)
-        self.multipliers = found.multipliers
+        self.multipliers, self.has_missed = found.multipliers, self.has_missed or not found.converged
         return found.w
