@@ -92,7 +92,10 @@ class MeasuresOtherRows(TellsOutcome):
     def _with_groups(self, values: dict[str, float], sensitive_features: Any) -> dict[str, float]:
         """Return the values on other rows; raises ValueError if there are none because groups were left out."""
         if self.constraint_values_ and not values and sensitive_features is None:
-            raise ValueError("constraint_values is about groups: pass sensitive_features, the group of every row.")
+            raise ValueError(
+                f"there is nothing on these rows to measure {list(self.constraint_values_)} by: pass "
+                "sensitive_features, the group of every row."
+            )
         return values
 
     def _answering_rows_of_fit(self, X: Any, y: Any, **columns: Any) -> Self:

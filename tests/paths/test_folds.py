@@ -132,7 +132,7 @@ def test_held_out_rows_need_groups_of_their_own(classes):
     extra = {"X_constraint": classes.X[:150], "sensitive_features_constraint": classes.groups[:150]}
     options = {"kappas": [None, 0.75], "fit_params": extra, "cv": 2}
     estimator = MinorityRateClassifier(rate="indicator", minority=1)
-    with pytest.raises(ValueError, match=r"fold 1 of 2: there is nothing on the held-out rows to measure \['majority"):
+    with pytest.raises(ValueError, match=r"fold 1 of 2: there is nothing on these rows to measure \['majority"):
         fairness_path(estimator, classes.X, classes.y, sensitive_features=None, **options)
     assert (path_of(estimator, classes, **options).table["mean_test_gap"] > 0).all()
 
