@@ -210,8 +210,8 @@ def measure_traffic(quick: bool) -> pd.DataFrame:
 def measure_machines(quick: bool) -> pd.DataFrame:
     """Seconds by the model of costs, from what `processes`, `traffic` and `disk` have measured.
 
-    A fit of n rows takes ``a n / p + b n / min(p, 2)`` seconds of computing, the products with the rows of p machines
-    and the rest in the first two, and at most ``rounds (latency + bytes n / bandwidth)`` for sending.
+    A fit of n rows takes ``a n / p + b n`` seconds of computing, the products with the rows of p machines and the rest
+    in the first one, and at most ``rounds (latency + bytes n / bandwidth)`` for sending.
     """
     stem = "distributed_quick" if quick else "distributed"
     traffic = pd.read_csv(RESULTS / f"{stem}_traffic.csv")
@@ -229,11 +229,11 @@ def measure_machines(quick: bool) -> pd.DataFrame:
                     "rows": n_rows,
                     "machines": machines,
                     "seconds_of_products": a * n_rows / machines,
-                    "seconds_of_the_first_two": b * n_rows / min(machines, 2),
+                    "seconds_of_the_first": b * n_rows,
                     "seconds_of_sending": sending,
-                    "hours": (a * n_rows / machines + b * n_rows / min(machines, 2) + sending) / 3600,
+                    "hours": (a * n_rows / machines + b * n_rows + sending) / 3600,
                     "gib_a_machine": timed["features"] * 8 * n_rows / machines / 2**30,
-                    "gib_of_the_first_two": held * n_rows / 2**30,
+                    "gib_of_the_first": held * n_rows / 2**30,
                 }
             )
     return pd.DataFrame(records)

@@ -28,8 +28,8 @@ def test_the_model_of_costs_adds_up_what_was_measured(monkeypatch, tmp_path):
     table = distributed.measure_machines(quick=False).set_index(["rows", "machines"])
     # two of four seconds are shared by all processes, and two by the first two
     assert table.loc[(1e7, 8), "seconds_of_products"] == pytest.approx(2 / 1000 * 1e7 / 8)
-    assert table.loc[(1e7, 1), "seconds_of_the_first_two"] == pytest.approx(2 / 1000 * 1e7)
-    assert table.loc[(1e7, 8), "seconds_of_the_first_two"] == pytest.approx(2 / 1000 * 1e7 / 2)
+    assert table.loc[(1e7, 1), "seconds_of_the_first"] == pytest.approx(2 / 1000 * 1e7)
+    assert table.loc[(1e7, 8), "seconds_of_the_first"] == pytest.approx(2 / 1000 * 1e7)
     assert table.loc[(1e7, 2), "seconds_of_sending"] == pytest.approx(100 * (50e-6 + 8e7 / 1.25e9))
     assert table.loc[(1e7, 1), "seconds_of_sending"] == 0
-    assert table.loc[(1e7, 2), "gib_of_the_first_two"] == pytest.approx(200 * 1e7 / 2**30)
+    assert table.loc[(1e7, 2), "gib_of_the_first"] == pytest.approx(200 * 1e7 / 2**30)
