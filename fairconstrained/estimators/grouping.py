@@ -103,9 +103,15 @@ NO_SMALL_GROUPS = SmallGroups()
 
 
 def encode_groups(
-    sensitive_features: Any, y: np.ndarray, sample_weight: np.ndarray | None, overlapping: bool = False
+    sensitive_features: Any,
+    y: np.ndarray,
+    sample_weight: np.ndarray | None,
+    overlapping: bool = False,
+    name: str = "sensitive_features",
 ) -> Groups:
     """The groups of the rows, a single one if there are no features; see `Groups.of`.
+
+    ``name`` is the argument that the error for another number of rows names.
 
     Raises
     ------
@@ -116,7 +122,7 @@ def encode_groups(
     if sensitive_features is None:
         return Groups(np.zeros(y.shape[0], dtype=np.int64), (None,))
     groups = Groups.of(sensitive_features, overlapping)
-    check_group_of_every_row(groups.codes.size, y.shape[0])
+    check_group_of_every_row(groups.codes.size, y.shape[0], name)
     if sample_weight is not None:
         empty = [name for name, w in zip(groups.names, groups.sums(sample_weight), strict=True) if w == 0]
         if empty:

@@ -13,9 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import _num_samples
 
-from fairconstrained.checks.inputs import check_group_of_every_row
 from fairconstrained.constraints import Constraint, MinorityShare
 from fairconstrained.constraints.minority_share import BoundMinorityShare
 from fairconstrained.data import FairData
@@ -245,9 +243,8 @@ class MinorityRateClassifier(
         if not isinstance(sensitive_features, _ConstraintRows):
             return super()._data(X, target, sensitive_features, sample_weight)
         others = self._checked(sensitive_features.X)
-        of_others = sensitive_features.sensitive_features
-        check_group_of_every_row(_num_samples(of_others), others.shape[0], "sensitive_features_constraint")
-        groups = encode_groups(of_others, np.empty(others.shape[0]), None)
+        of_others, name = sensitive_features.sensitive_features, "sensitive_features_constraint"
+        groups = encode_groups(of_others, np.empty(others.shape[0]), None, name=name)
         self.groups_ = as_labels(groups.names)
         weights = np.ones(len(target.values)) if sample_weight is None else sample_weight
         return joined_rows(X, target.values, weights, others, groups)
