@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from fairconstrained.metrics.cell_means import mean_by_cell
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
-from fairconstrained.metrics.rates import conditional_rates
 
 __all__ = ["RANKS", "CountedRanks", "Ranks"]
 
@@ -65,13 +65,11 @@ def _of_group(
 
     ends = [[top(end) for end in side] for side in (intervals.alpha, intervals.beta)]
     shares = np.sum(ends[1], axis=0) - np.sum(ends[0], axis=0)
-    alpha, beta = (
-        np.stack([conditional_rates(part, positive, codes, weights, n_groups, n_conditions=2) for part in side])
-        for side in ends
-    )
+    cells = codes + n_groups * positive
+    alpha, beta = (np.stack([mean_by_cell(part, cells, weights, (2, n_groups)) for part in side]) for side in ends)
     nobody = (beta - alpha).sum(axis=0) <= RANK_TOLERANCE
     alpha[:, nobody] = beta[:, nobody] = np.nan
-    of_negatives, of_positives = (PercentileIntervals(alpha[..., v], beta[..., v]) for v in (0, 1))
+    of_negatives, of_positives = (PercentileIntervals(alpha[:, v], beta[:, v]) for v in (0, 1))
     return CountedRanks((of_negatives, of_positives), shares)
 
 

@@ -22,7 +22,6 @@ from fairconstrained.metrics.rates import (
     AGGREGATES,
     Aggregate,
     aggregate_pairs,
-    conditional_rates,
     largest_row_shares,
 )
 from fairconstrained.metrics.registry import documented_metric, register
@@ -182,8 +181,7 @@ def partial_demographic_parity_gap(
     rows = check_groups(sensitive_features, sample_weight, scores.size)
     intervals = PercentileIntervals.parse(interval, rows.labels)
     check_option("agg", agg, AGGREGATES)
-    everyone = np.zeros_like(rows.codes)
-    ranks = conditional_rates(scores > check_threshold(threshold), everyone, *rows.arrays, n_conditions=1).T
+    ranks = rows.means(scores > check_threshold(threshold))
     if agg == "max":
         gap = float(gaps_by_threshold(ranks, intervals, normalize)[0])
     else:

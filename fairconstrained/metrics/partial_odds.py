@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,9 @@ from fairconstrained.metrics.comparisons import (
     label_blocks,
 )
 from fairconstrained.metrics.intervals import PercentileIntervals
-from fairconstrained.metrics.label_ranks import RANKS, CountedRanks, Ranks
+from fairconstrained.metrics.label_ranks import RANKS, Ranks
 from fairconstrained.metrics.ranks import gaps_by_threshold, pair_gaps
-from fairconstrained.metrics.rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
+from fairconstrained.metrics.rates import AGGREGATES, Aggregate, aggregate_pairs
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.validation import (
     GroupedRows,
@@ -159,8 +159,8 @@ def partial_equal_opportunity_gap(
     >>> partial_equal_opportunity_gap(y_true, score, **options)
     0.0
     """
-    cells = _rates_above(y_true, y_score, sensitive_features, sample_weight, threshold, pos_label)
-    return cells.gap([1], interval, ranks, normalize, agg, on_empty, return_groups)
+    rows, which = (y_true, y_score, sensitive_features, sample_weight), (interval, threshold, normalize, ranks)
+    return _gap([1], *rows, *which, pos_label, agg, on_empty, return_groups)
 
 
 @register(
@@ -230,70 +230,49 @@ def partial_equalized_odds_gap(
        solves, eq. (56); ``ranks="group"`` is that of its Definition A.3, eq. (45). Remark 5.3 for unions and intervals
        by group.
     """
-    cells = _rates_above(y_true, y_score, sensitive_features, sample_weight, threshold, pos_label)
-    return cells.gap([0, 1], interval, ranks, normalize, agg, on_empty, return_groups)
+    rows, which = (y_true, y_score, sensitive_features, sample_weight), (interval, threshold, normalize, ranks)
+    return _gap([0, 1], *rows, *which, pos_label, agg, on_empty, return_groups)
 
 
-class _CellRates(NamedTuple):
-    """Share of every cell of group and label that scores above the threshold; NaN where a cell is empty."""
-
-    rates: np.ndarray
-    scores: np.ndarray
-    rows: GroupedRows
-    positive: np.ndarray
-    names: tuple[str, str]
-
-    def gap(
-        self,
-        labels: list[int],
-        interval: Any,
-        ranks: Ranks,
-        normalize: bool,
-        agg: Aggregate,
-        on_empty: OnEmpty,
-        return_groups: bool,
-    ) -> float | tuple[float, pd.DataFrame]:
-        """Partial demographic parity gap within each of the labels, the largest one for each pair of groups."""
-        rows = self.rows
-        intervals = PercentileIntervals.parse(interval, rows.labels)
-        check_option("ranks", ranks, RANKS)
-        check_option("agg", agg, AGGREGATES)
-        counted = RANKS[ranks](intervals, self.scores, self.positive, *rows.arrays)
-        by_label = [self._in_interval(label, counted, on_empty) for label in labels]
-        if agg == "max" and rows.n_groups > 1:  # needs no pairs
-            gap = float(np.max([gaps_by_threshold(rates[None], own, normalize) for rates, own in by_label]))
-        else:
-            gap = aggregate_pairs(np.max([pair_gaps(rates[None], own, normalize) for rates, own in by_label], 0), agg)
-        if not return_groups:
-            return gap
-        columns = {_RATES[label]: self.rates[:, label] for label in labels}
-        partial = {
-            f"partial_{_RATES[label]}": own.clip(rates) / own.length
-            for label, (rates, own) in zip(labels, by_label, strict=True)
-        }
-        return gap, rows.table(**columns, **partial)
-
-    def _in_interval(
-        self, label: int, counted: CountedRanks, on_empty: OnEmpty
-    ) -> tuple[np.ndarray, PercentileIntervals]:
-        """Rates of a label and the ranks that count; NaN, or an error, where a group has no rows there."""
-        own = counted.intervals[label]
-        rates = np.where(np.isnan(own.length), np.nan, self.rates[:, label])
-        rows = GroupedRows(self.rows.groups, self.rows.weights * counted.shares)
-        check_cells(rates, self.positive, rows, (f"y_true={self.names[0]}", f"y_true={self.names[1]}"), on_empty)
-        return rates, own
-
-
-def _rates_above(
+def _gap(
+    labels: list[int],
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
     sensitive_features: Any,
     sample_weight: npt.ArrayLike | None,
+    interval: Any,
     threshold: float,
+    normalize: bool,
+    ranks: Ranks,
     pos_label: Any,
-) -> _CellRates:
+    agg: Aggregate,
+    on_empty: OnEmpty,
+    return_groups: bool,
+) -> float | tuple[float, pd.DataFrame]:
+    """Partial demographic parity gap within each of the labels (0 and 1), the largest one for each pair of groups."""
     scores = check_scores(y_score, y_true)
     positive, names = check_true_labels(y_true, pos_label)
     rows = check_groups(sensitive_features, sample_weight, scores.size)
-    rates = conditional_rates(scores > check_threshold(threshold), positive, *rows.arrays, n_conditions=2)
-    return _CellRates(rates, scores, rows, positive, names)
+    rates = rows.means(scores > check_threshold(threshold), positive)
+    intervals = PercentileIntervals.parse(interval, rows.labels)
+    check_option("ranks", ranks, RANKS)
+    check_option("agg", agg, AGGREGATES)
+    counted = RANKS[ranks](intervals, scores, positive, *rows.arrays)
+    at_ranks = GroupedRows(rows.groups, rows.weights * counted.shares)
+    by_label = {}
+    for label in labels:
+        inside = counted.intervals[label]
+        own = np.where(np.isnan(inside.length), np.nan, rates[label])  # NaN where a group has no rows at these ranks
+        check_cells(own, positive, at_ranks, (f"y_true={names[0]}", f"y_true={names[1]}"), on_empty)
+        by_label[label] = own, inside
+    needs_no_pairs = agg == "max" and rows.n_groups > 1
+    gaps_of = gaps_by_threshold if needs_no_pairs else pair_gaps
+    gaps = np.max([gaps_of(own[None], inside, normalize) for own, inside in by_label.values()], axis=0)
+    gap = float(gaps[0]) if needs_no_pairs else aggregate_pairs(gaps, agg)
+    if not return_groups:
+        return gap
+    columns = {_RATES[label]: rates[label] for label in labels}
+    partial = {
+        f"partial_{_RATES[label]}": inside.clip(own) / inside.length for label, (own, inside) in by_label.items()
+    }
+    return gap, rows.table(**columns, **partial)

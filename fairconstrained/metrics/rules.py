@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from fairconstrained.metrics.rates import AGGREGATES
 
-__all__ = ["RULES", "Reference", "Rule"]
+__all__ = ["RULES", "Reference", "Rule", "gap_of_pairs"]
 
 Reference = Literal["pairwise", "overall", "excess", "ratio", "floor", "ceiling"]
 
@@ -45,10 +45,15 @@ class _Pairwise(Rule):
 
     @override
     def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
-        if agg == "max":  # needs no pairs
-            return np.ptp(means, axis=-1).max(axis=-1)
-        first, second = _pairs(means)
-        return AGGREGATES[agg](np.abs(first - second).max(axis=-2), axis=-1)
+        return gap_of_pairs(means, agg)
+
+
+def gap_of_pairs(means: np.ndarray, agg: str) -> Any:
+    """Return the aggregate of the differences of all pairs of groups, each the largest one over the signs."""
+    if agg == "max":  # needs no pairs
+        return np.ptp(means, axis=-1).max(axis=-1)
+    first, second = _pairs(means)
+    return AGGREGATES[agg](np.abs(first - second).max(axis=-2), axis=-1)
 
 
 class _Overall(Rule):

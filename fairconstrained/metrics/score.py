@@ -12,7 +12,7 @@ from fairconstrained.checks.messages import check_integer
 from fairconstrained.metrics.comparisons import QuantileDistances, RanksOfThresholds
 from fairconstrained.metrics.partial import partial_statistical_parity_gap
 from fairconstrained.metrics.ranks import rank_table
-from fairconstrained.metrics.rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
+from fairconstrained.metrics.rates import AGGREGATES, Aggregate, aggregate_pairs
 from fairconstrained.metrics.registry import documented_metric, register
 from fairconstrained.metrics.transport import (
     group_distributions,
@@ -151,8 +151,7 @@ def wasserstein_gap(
     gap = aggregate_pairs(distances, agg)
     if not return_groups:
         return gap
-    means = conditional_rates(scores, np.zeros_like(rows.codes), *rows.arrays, n_conditions=1)[:, 0]
-    return gap, rows.table(mean_score=means, gap=distances.max(axis=0))
+    return gap, rows.table(mean_score=rows.means(scores)[0], gap=distances.max(axis=0))
 
 
 @documented_metric

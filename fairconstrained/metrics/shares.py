@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fairconstrained.checks.messages import is_number
 from fairconstrained.checks.protected import named_code
 from fairconstrained.groups import Groups
-from fairconstrained.metrics.cell_means import RATES, mean_by_cell
+from fairconstrained.metrics.cell_means import RATES
 from fairconstrained.metrics.comparisons import CellRates, Comparison, MetricRows, NotOffered, everyone
 from fairconstrained.metrics.contrasts import OneCell, ParityPairs
 from fairconstrained.metrics.registry import register
@@ -172,6 +172,6 @@ def parity_pair(
     if not is_number(beta) or beta <= 0:
         raise ValueError(f"beta must be positive and finite, got {beta!r}.")
     scores = check_scores(y_score, y_true)
-    codes, weights, n_groups = check_groups(sensitive_features, sample_weight, scores.size).arrays
-    (rates,) = mean_by_cell(RATES[rate](scores, np.ones(scores.size)), codes, weights, (1, n_groups))
+    groups = check_groups(sensitive_features, sample_weight, scores.size)
+    (rates,) = groups.means(RATES[rate](scores, np.ones(scores.size)))
     return float(parity_pair_of_rates(rates, beta).max())

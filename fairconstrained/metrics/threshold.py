@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,10 @@ from fairconstrained.metrics.rates import (
     OVER_LABELS,
     Aggregate,
     AggregateLabels,
-    aggregate_pairs,
     block_signs,
-    conditional_rates,
-    largest_range,
-    pair_differences,
 )
 from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.rules import gap_of_pairs
 from fairconstrained.metrics.validation import (
     BinaryLabels,
     GroupedRows,
@@ -49,7 +47,6 @@ __all__ = [
     "separation_gap",
     "sufficiency_gap",
 ]
-
 
 _ALL = ("all",)
 
@@ -143,9 +140,7 @@ def independence_gap(
     """
     labels = check_predictions(y_true, y_pred, pos_label)
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
-    everyone = np.zeros_like(rows.codes)
-    rates = conditional_rates(labels.y_pred, everyone, *rows.arrays, n_conditions=1)
-    return _gap_of_rates({"selection_rate": rates[:, 0]}, rows, agg, return_groups)
+    return _gap_of_rates(["selection_rate"], rows.means(labels.y_pred), rows, agg, return_groups)
 
 
 @register(
@@ -197,10 +192,9 @@ def separation_gap(
     """
     labels = check_binary_labels(y_true, y_pred, pos_label)
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
-    rates = conditional_rates(labels.y_pred, labels.y_true, *rows.arrays, n_conditions=2)
+    rates = rows.means(labels.y_pred, labels.y_true)
     check_cells(rates, labels.y_true, rows, _headings("y_true", labels.names), on_empty)
-    columns = {"false_positive_rate": rates[:, 0], "true_positive_rate": rates[:, 1]}
-    return _gap_of_rates(columns, rows, agg, return_groups, agg_labels)
+    return _gap_of_rates(["false_positive_rate", "true_positive_rate"], rates, rows, agg, return_groups, agg_labels)
 
 
 @register(
@@ -240,9 +234,9 @@ def equal_opportunity_gap(
     """
     labels = check_binary_labels(y_true, y_pred, pos_label)
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
-    rates = conditional_rates(labels.y_pred, labels.y_true, *rows.arrays, n_conditions=2)[:, 1]
+    rates = rows.means(labels.y_pred, labels.y_true)[1:]
     check_cells(rates, labels.y_true, rows, _headings("y_true", labels.names), on_empty)
-    return _gap_of_rates({"true_positive_rate": rates}, rows, agg, return_groups)
+    return _gap_of_rates(["true_positive_rate"], rates, rows, agg, return_groups)
 
 
 @register(
@@ -283,10 +277,9 @@ def sufficiency_gap(
     """
     labels = check_binary_labels(y_true, y_pred, pos_label)
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
-    rates = conditional_rates(labels.y_true, labels.y_pred, *rows.arrays, n_conditions=2)
+    rates = rows.means(labels.y_true, labels.y_pred)
     check_cells(rates, labels.y_pred, rows, _headings("y_pred", labels.names), on_empty)
-    columns = {"false_omission_rate": rates[:, 0], "precision": rates[:, 1]}
-    return _gap_of_rates(columns, rows, agg, return_groups, agg_labels="sum")
+    return _gap_of_rates(["false_omission_rate", "precision"], rates, rows, agg, return_groups, agg_labels="sum")
 
 
 @register(
@@ -342,9 +335,7 @@ def inaccuracy(
     share = float(np.average(wrong, weights=rows.weights))
     if not return_groups:
         return share
-    everyone = np.zeros_like(rows.codes)
-    rates = conditional_rates(wrong, everyone, *rows.arrays, n_conditions=1)
-    return share, rows.table(inaccuracy=rates[:, 0])
+    return share, rows.table(inaccuracy=rows.means(wrong)[0])
 
 
 def _headings(what: str, names: tuple[str, str]) -> tuple[str, str]:
@@ -352,17 +343,15 @@ def _headings(what: str, names: tuple[str, str]) -> tuple[str, str]:
 
 
 def _gap_of_rates(
-    rates: dict[str, np.ndarray],
+    names: Sequence[str],
+    rates: np.ndarray,
     rows: GroupedRows,
     agg: Aggregate,
     return_groups: bool,
     agg_labels: AggregateLabels = "max",
 ) -> float | tuple[float, pd.DataFrame]:
+    """The gap between the groups' rates, of shape (n_rates, n_groups), and perhaps the table with their names."""
     check_option("agg", agg, AGGREGATES)
     check_option("agg_labels", agg_labels, OVER_LABELS)
-    columns = np.column_stack(list(rates.values()))
-    if agg == "max":  # needs no pairs
-        gap = largest_range(columns @ block_signs(agg_labels, len(rates)).T)
-    else:
-        gap = aggregate_pairs(OVER_LABELS[agg_labels](pair_differences(columns), axis=-1), agg)
-    return (gap, rows.table(**rates)) if return_groups else gap
+    gap = 0.0 if rows.n_groups == 1 else float(gap_of_pairs(block_signs(agg_labels, len(rates)) @ rates, agg))
+    return (gap, rows.table(**dict(zip(names, rates, strict=True)))) if return_groups else gap

@@ -14,6 +14,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from fairconstrained.checks.inputs import check_group_of_every_row, refuse_masked
 from fairconstrained.checks.messages import is_number, shortened_table
 from fairconstrained.groups import Groups, Unions
+from fairconstrained.metrics.cell_means import mean_by_cell
 
 __all__ = [
     "NAN_INSTEAD",
@@ -85,6 +86,23 @@ class GroupedRows:
     def index(self) -> pd.Index:
         """The labels as an index; combinations of several columns stay tuples."""
         return pd.Index(self.labels, name="group", tupleize_cols=False)
+
+    def means(self, values: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
+        """Return the weighted means of the rows' values in the groups; NaN where there are no rows.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples,)
+        labels : ndarray of bool, of shape (n_samples,), optional
+            Labels whose rows have means of their own.
+
+        Returns
+        -------
+        means : ndarray of shape (1, n_groups)
+            With ``labels`` of shape (2, n_groups), the rows without the label first.
+        """
+        cells = self.codes if labels is None else self.codes + self.n_parts * labels
+        return mean_by_cell(values, cells, self.weights, (1 if labels is None else 2, self.n_parts), self.unions)
 
     def table(self, **columns: Any) -> pd.DataFrame:
         """Return one row per group: its number of rows, its weight, and the given columns."""

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fairconstrained.metrics.cell_aucs import ScoredRows
-from fairconstrained.metrics.cell_means import ROW_LOSSES
-from fairconstrained.metrics.rates import conditional_rates
+from fairconstrained.metrics.cell_means import ROW_LOSSES, mean_by_cell
 from fairconstrained.reporting._rows import ReportRows
 
 __all__ = ["MEASURES", "OVERALL", "Measure", "class_tables", "group_table"]
@@ -93,13 +92,11 @@ def group_table(rows: ReportRows) -> pd.DataFrame:
     if rows.classes:
         return group_table(rows.own_label).filter(items=_OF_ALL_LABELS)
     codes, weights, n_groups = rows.grouped.arrays
-    everyone = np.zeros_like(codes)
-
-    parts = [(codes, n_groups), (everyone, 1)]
+    parts = [(codes, n_groups), (np.zeros_like(codes), 1)]
 
     def mean(event: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
-        chosen = np.ones(codes.size, dtype=int) if among is None else among.astype(int)
-        return np.concatenate([conditional_rates(event, chosen, c, weights, n, 2)[:, 1] for c, n in parts])
+        cells = [(c if among is None else np.where(among, c, n), n) for c, n in parts]
+        return np.concatenate([mean_by_cell(event, c, weights, (1, n))[0] for c, n in cells])
 
     mass = np.append(np.bincount(codes, weights, minlength=n_groups), weights.sum())
     columns = {

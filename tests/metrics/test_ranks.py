@@ -5,7 +5,7 @@ import pytest
 
 from fairconstrained.metrics import PercentileIntervals
 from fairconstrained.metrics.ranks import gaps_by_threshold, pair_gaps, rank_blocks, rank_table, worst_gap
-from fairconstrained.metrics.rates import conditional_rates
+from fairconstrained.metrics.validation import check_groups
 
 SCORES = np.array([8.0, 7, 4, 3, 8, 6, 2, 1])
 CODES = np.repeat([0, 1], 4)
@@ -118,7 +118,7 @@ def test_no_rank_inside_means_no_rank_gap():
     assert worst.gap == 0.0
 
 
-def test_conditional_rates_leave_empty_cells_open():
-    event = np.array([True, False, True])
-    rates = conditional_rates(event, np.array([0, 0, 1]), np.array([0, 0, 1]), np.array([3.0, 1, 2]), 2, 2)
-    np.testing.assert_array_equal(rates, [[0.75, np.nan], [np.nan, 1.0]])
+def test_means_by_label_leave_empty_cells_open():
+    rows = check_groups(["a", "a", "b"], [3.0, 1.0, 2.0])
+    means = rows.means(np.array([True, False, True]), np.array([False, False, True]))
+    np.testing.assert_array_equal(means, [[0.75, np.nan], [np.nan, 1.0]])
