@@ -42,15 +42,11 @@ class WorstGap(NamedTuple):
         An observed score; ``-inf`` never attains a positive gap.
     ranks : ndarray of shape (n_groups,)
         Rank of ``threshold`` in every group.
-    high, low : int
-        Codes of the pair: the group with the larger and the group with the smaller value.
     """
 
     gap: float
     threshold: float
     ranks: np.ndarray
-    high: int
-    low: int
 
 
 class RankTable:
@@ -256,27 +252,14 @@ def worst_gap(
         shares = intervals.clip(ends := table.ends()) / intervals.length
         least = gaps_by_threshold(ends, intervals).max()
         most = shares[1:].max(axis=1) - shares[:-1].min(axis=1)
-    worst: tuple[float, float, np.ndarray] | None = None
+    worst: WorstGap | None = None
     for number in np.flatnonzero(most >= least).tolist():
-        if worst is not None and most[number] <= worst[0]:
+        if worst is not None and most[number] <= worst.gap:
             continue
         thresholds, ranks = table.block(number)
         gaps = gaps_by_threshold(ranks, intervals, normalize)
         at = int(gaps.argmax())
-        if worst is None or gaps[at] > worst[0]:
-            worst = float(gaps[at]), float(thresholds[at]), ranks[at].copy()
+        if worst is None or gaps[at] > worst.gap:
+            worst = WorstGap(float(gaps[at]), float(thresholds[at]), ranks[at].copy())
     assert worst is not None  # the table always has the row of -inf
-    return WorstGap(*worst, *_extreme_pair(worst[2], intervals, normalize))
-
-
-def _extreme_pair(ranks: np.ndarray, intervals: PercentileIntervals, normalize: bool) -> tuple[int, int]:
-    values = intervals.clip(ranks) / intervals.length if normalize else ranks
-    counts = np.ones_like(ranks, dtype=bool) if normalize else intervals.contains(ranks)
-    if not counts.any():
-        return 0, 0
-    high, low = int(values.argmax()), int(values.argmin())
-    high_inside = int(np.where(counts, values, -np.inf).argmax())
-    low_inside = int(np.where(counts, values, np.inf).argmin())
-    if values[high] - values[low_inside] >= values[high_inside] - values[low]:
-        return high, low_inside
-    return high_inside, low
+    return worst
