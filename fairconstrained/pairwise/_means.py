@@ -22,7 +22,7 @@ from fairconstrained.pairwise._grid import (
     near_pairs,
     table_on_grid,
 )
-from fairconstrained.pairwise._windows import Pieces, centre, group_potentials, pair_sums
+from fairconstrained.pairwise._windows import centre, group_potentials, pair_sums
 
 __all__ = ["SoftplusKernel", "interval_weights", "pair_mean", "pair_table"]
 
@@ -193,7 +193,7 @@ def _evaluate_quadratic(kernel: QuadraticKernel, one: Sample, other: Sample) -> 
 
 @_evaluate.register
 def _evaluate_polynomial(kernel: PiecewisePolynomial, one: Sample, other: Sample) -> Result:
-    return pair_sums(Pieces(kernel.knots, kernel.coefficients), one, other)
+    return pair_sums(kernel, one, other)
 
 
 @_tabulate.register
@@ -203,7 +203,7 @@ def _tabulate_polynomial(kernel: PiecewisePolynomial, rows: Sample, codes: np.nd
         return table_on_grid(kernel, rows, codes, n_groups)
     order = np.argsort(rows.x)
     x, weights, groups = rows.x[order], rows.weights[order], codes[order]
-    values, derivatives = group_potentials(Pieces(kernel.knots, kernel.coefficients), x, weights, groups, n_groups)
+    values, derivatives = group_potentials(kernel, x, weights, groups, n_groups)
     means = np.stack([np.bincount(groups, weights * value, minlength=n_groups) for value in values], axis=1)
 
     def slopes(factors: np.ndarray) -> np.ndarray:

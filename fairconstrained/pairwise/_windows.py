@@ -6,32 +6,17 @@ Pairs in one piece of the kernel are a window of the other sample in sorted orde
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from fairconstrained.kernels import taylor_shifted
+from fairconstrained.kernels import PiecewisePolynomial, taylor_shifted
 from fairconstrained.pairwise._grid import Result, Sample
 
-__all__ = ["Pieces", "centre", "group_potentials", "pair_sums"]
+__all__ = ["centre", "group_potentials", "pair_sums"]
 
 #: Points that are summed at once: more do not stay in the cache, fewer are slowed down by the number of calls.
 _AT_ONCE = 2**14
-
-
-class Pieces(NamedTuple):
-    """A piecewise polynomial; those of degree one are continuous.
-
-    Attributes
-    ----------
-    knots : ndarray of shape (n_knots,)
-        Increasing.
-    coefficients : ndarray of shape (n_knots + 1, degree + 1)
-        Coefficients of every piece, the constant first.
-    """
-
-    knots: np.ndarray
-    coefficients: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -104,13 +89,13 @@ def centre(x: np.ndarray, weights: np.ndarray) -> float:
     return float(weights @ x / total) if total > 0 else 0.0
 
 
-def potentials(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
+def potentials(kernel: PiecewisePolynomial, points: np.ndarray, others: Others) -> np.ndarray:
     """Sums over the others of the weighted kernel and of its derivative, stacked; the points are sorted."""
     return (_hinge_potentials if _is_linear(kernel) else _polynomial_potentials)(kernel, points, others)
 
 
 def group_potentials(
-    kernel: Pieces, x: np.ndarray, weights: np.ndarray, codes: np.ndarray, n_groups: int
+    kernel: PiecewisePolynomial, x: np.ndarray, weights: np.ndarray, codes: np.ndarray, n_groups: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """`potentials` of the rows of every group, at all rows; two ndarrays of shape (n_groups, n).
 
@@ -124,7 +109,7 @@ def group_potentials(
     return values, slopes
 
 
-def pair_sums(kernel: Pieces, first: Sample, second: Sample) -> Result:
+def pair_sums(kernel: PiecewisePolynomial, first: Sample, second: Sample) -> Result:
     """Sum over the pairs of two samples, and its derivatives in the rows of both."""
     orders = [np.argsort(sample.x, kind="stable") for sample in (first, second)]
     one, other = (Others.of(*(c[order] for c in s)) for s, order in zip((first, second), orders, strict=True))
@@ -135,12 +120,12 @@ def pair_sums(kernel: Pieces, first: Sample, second: Sample) -> Result:
     return float(one.weights @ values), *slopes
 
 
-def _is_linear(kernel: Pieces) -> bool:
+def _is_linear(kernel: PiecewisePolynomial) -> bool:
     """Whether the pieces are lines."""
     return kernel.coefficients.shape[1] == 2
 
 
-def _hinge_potentials(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
+def _hinge_potentials(kernel: PiecewisePolynomial, points: np.ndarray, others: Others) -> np.ndarray:
     """A continuous piecewise linear kernel, as a line plus a hinge ``change_k max(x - knot_k, 0)`` at every knot.
 
     With ``V(x)`` and ``M(x)``, the sums of the others' weights and of their weighted scores below x, a hinge adds ``x
@@ -161,7 +146,7 @@ def _hinge_potentials(kernel: Pieces, points: np.ndarray, others: Others) -> np.
     return np.stack([values, slopes])
 
 
-def _hinge_slopes(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
+def _hinge_slopes(kernel: PiecewisePolynomial, points: np.ndarray, others: Others) -> np.ndarray:
     """Weighted sums of the derivative where the points are the second ones of the pairs."""
     below = _cumulative(others.weights)
     slopes = kernel.coefficients[0, 1] * (below[others.ends] - below[others.begins])
@@ -177,20 +162,20 @@ def _cumulative(x: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _polynomial_potentials(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
+def _polynomial_potentials(kernel: PiecewisePolynomial, points: np.ndarray, others: Others) -> np.ndarray:
     """Between two knots the kernel is one polynomial of the moments of a window of the sorted other sample."""
     tables = np.stack([kernel.coefficients, _derivative(kernel)])
     return _window_sums(points, others, kernel.knots, tables, side="left")
 
 
-def _polynomial_slopes(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
+def _polynomial_slopes(kernel: PiecewisePolynomial, points: np.ndarray, others: Others) -> np.ndarray:
     """Return the slopes of polynomials, as `_hinge_slopes` does those of hinges."""
     # the second sample sees the mirrored kernel, x -> -x: a knot belongs to the piece on its other side
     mirrored = _derivative(kernel)[::-1] * (-1.0) ** np.arange(kernel.coefficients.shape[1])
     return _window_sums(points, others, -kernel.knots[::-1], mirrored[None], side="right")[0]
 
 
-def _derivative(kernel: Pieces) -> np.ndarray:
+def _derivative(kernel: PiecewisePolynomial) -> np.ndarray:
     """Coefficients of the derivative, padded with zeros."""
     slopes = np.zeros_like(kernel.coefficients)
     slopes[:, :-1] = kernel.coefficients[:, 1:] * np.arange(1, kernel.coefficients.shape[1])
