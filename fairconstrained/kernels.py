@@ -8,9 +8,9 @@ over the rows ``i`` of every group, at every threshold ``theta_p``. `Kernel.mean
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,24 +41,9 @@ _WORTH_A_TABLE = 10_000
 _FEW_PAIRS = 15_000
 
 
-class GroupMeans(Protocol):
-    """Means of a kernel over cells of rows, at many thresholds."""
-
-    #: ndarray of shape (n_cells, n_thresholds).
-    means: np.ndarray
-
-    def slopes(self, cotangent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Slopes of ``(cotangent * means).sum()``.
-
-        Parameters
-        ----------
-        cotangent : ndarray of shape (n_cells, n_thresholds)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        thresholds : ndarray of shape (n_thresholds,)
-        """
+#: Means over cells of rows at many thresholds, of shape (n_cells, n_thresholds), and what gives their slopes, see
+#: `Kernel.means_at`.
+GroupMeans = tuple[np.ndarray, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]]
 
 
 class Kernel(ABC):
@@ -81,7 +66,10 @@ class Kernel(ABC):
 
         Returns
         -------
-        means : GroupMeans
+        means : ndarray of shape (n_cells, n_thresholds)
+        slopes : callable
+            Takes factors of the means, an ndarray of their shape, and returns the slopes of ``(factors * means).sum()``
+            in scores and thresholds, shaped as these are.
         """
 
     def group_means(self, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
@@ -97,12 +85,12 @@ class _Differentiable(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, thresholds: Tensor, width: float, cells: Cells, kernel: Kernel) -> Tensor:
-        ctx.found = kernel.means_at(scores.detach().numpy(), thresholds.detach().numpy(), width, cells)
-        return torch.from_numpy(ctx.found.means)
+        means, ctx.slopes = kernel.means_at(scores.detach().numpy(), thresholds.detach().numpy(), width, cells)
+        return torch.from_numpy(means)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        d_scores, d_thresholds = ctx.found.slopes(gradients[0].numpy())
+        d_scores, d_thresholds = ctx.slopes(gradients[0].numpy())
         return torch.from_numpy(d_scores), torch.from_numpy(d_thresholds), None, None, None
 
 
@@ -116,33 +104,27 @@ class LogisticKernel(Kernel):
     @override
     def means_at(self, scores: np.ndarray, thresholds: np.ndarray, width: float, cells: Cells) -> GroupMeans:
         """Implement `Kernel.means_at`; O(n_samples n_thresholds) time, in chunks that stay in the cache."""
-        return _LogisticMeans(scores, thresholds, width, cells)
+        weights, means = cells.weights.numpy(), np.zeros((len(cells), thresholds.size))
 
+        def sigmoid(part: slice, chosen: np.ndarray) -> np.ndarray:
+            x = (scores[part] - chosen[:, None]) / width
+            return expit(x, out=x)
 
-class _LogisticMeans:
-    """Group means of the logistic function; for slopes it is computed again rather than kept."""
-
-    def __init__(self, scores: np.ndarray, thresholds: np.ndarray, width: float, cells: Cells) -> None:
-        self._scores, self._thresholds, self._width, self._cells = scores, thresholds, width, cells
-        self._weights = cells.weights.numpy()
-        self.means = np.zeros((len(cells), thresholds.size))
         for cell, part in _chunks(cells):
-            self.means[cell] += self._sigmoid(part, self._thresholds) @ self._weights[part]
+            means[cell] += sigmoid(part, thresholds) @ weights[part]
 
-    def _sigmoid(self, part: slice, thresholds: np.ndarray) -> np.ndarray:
-        x = (self._scores[part] - thresholds[:, None]) / self._width
-        return expit(x, out=x)
+        def slopes(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            d_scores, d_thresholds = np.zeros(scores.shape), np.zeros(thresholds.shape)
+            for cell, part in _chunks(cells):
+                used = factors[cell].nonzero()[0]  # one threshold of one cell for the slope of one component
+                if used.size:
+                    sigma = sigmoid(part, thresholds[used])  # computed again rather than kept
+                    slope = sigma * (1 - sigma)
+                    d_scores[part] = factors[cell, used] @ slope
+                    d_thresholds[used] -= factors[cell, used] * (slope @ weights[part])
+            return d_scores * weights / width, d_thresholds / width
 
-    def slopes(self, cotangent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        d_scores, d_thresholds = np.zeros(self._scores.shape), np.zeros(self._thresholds.shape)
-        for cell, part in _chunks(self._cells):
-            used = cotangent[cell].nonzero()[0]  # one threshold of one cell for the slope of one component
-            if used.size:
-                sigma = self._sigmoid(part, self._thresholds[used])
-                slope = sigma * (1 - sigma)
-                d_scores[part] = cotangent[cell, used] @ slope
-                d_thresholds[used] -= cotangent[cell, used] * (slope @ self._weights[part])
-        return d_scores * self._weights / self._width, d_thresholds / self._width
+        return means, slopes
 
 
 def _chunks(cells: Cells) -> Iterator[tuple[int, slice]]:
@@ -191,9 +173,8 @@ class PiecewisePolynomial(Kernel):
         time whatever the number of thresholds, instead of O(n_samples n_thresholds). Where the kernel is
         constant outside its knots, scores beyond all of them are only counted.
         """
-        if scores.size * thresholds.size <= _FEW_PAIRS:
-            return _PairMeans(scores, thresholds, width, cells, self)
-        return _BinnedMeans(scores, thresholds, width, cells, self)
+        by_pairs = scores.size * thresholds.size <= _FEW_PAIRS
+        return (_means_of_pairs if by_pairs else _means_of_bins)(scores, thresholds, width, cells, self)
 
     @property
     def flat_outside(self) -> bool:
@@ -211,61 +192,57 @@ def _polynomials(coefficients: np.ndarray, piece: np.ndarray, x: np.ndarray) -> 
     return value
 
 
-class _PairMeans:
+def _means_of_pairs(
+    scores: np.ndarray, thresholds: np.ndarray, width: float, cells: Cells, kernel: PiecewisePolynomial
+) -> GroupMeans:
     """Group means of a piecewise polynomial, by its values for every row and threshold."""
+    x, weights = (scores - thresholds[:, None]) / width, cells.weights.numpy()
+    piece, coefficients = kernel.piece(x), kernel.coefficients
+    values = _polynomials(coefficients, piece, x) * weights
 
-    def __init__(
-        self, scores: np.ndarray, thresholds: np.ndarray, width: float, cells: Cells, kernel: PiecewisePolynomial
-    ) -> None:
-        self._x = (scores - thresholds[:, None]) / width
-        self._piece, self._kernel, self._width, self._cells = kernel.piece(self._x), kernel, width, cells
-        values = _polynomials(kernel.coefficients, self._piece, self._x) * cells.weights.numpy()
-        self.means = np.stack([values[:, rows].sum(axis=1) for rows in cells.slices])
-
-    def slopes(self, cotangent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        coefficients, used = self._kernel.coefficients, np.flatnonzero(cotangent.any(axis=0))
+    def slopes(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        used = np.flatnonzero(factors.any(axis=0))
         # q'(x) = sum_j j a_j x^(j-1)
         derivatives = coefficients[:, 1:] * np.arange(1, coefficients.shape[1])
-        slopes = _polynomials(derivatives, self._piece[used], self._x[used])
-        slopes *= self._cells.weights.numpy() / self._width
-        d_scores, d_thresholds = np.zeros(slopes.shape[1]), np.zeros(cotangent.shape[1])
-        for weights, rows in zip(cotangent[:, used], self._cells.slices, strict=True):
-            d_scores[rows] = weights @ slopes[:, rows]
-            d_thresholds[used] -= weights * slopes[:, rows].sum(axis=1)
+        of_rows = _polynomials(derivatives, piece[used], x[used])
+        of_rows *= weights / width
+        d_scores, d_thresholds = np.zeros(scores.size), np.zeros(thresholds.size)
+        for own, rows in zip(factors[:, used], cells.slices, strict=True):
+            d_scores[rows] = own @ of_rows[:, rows]
+            d_thresholds[used] -= own * of_rows[:, rows].sum(axis=1)
         return d_scores, d_thresholds
 
+    return np.stack([values[:, rows].sum(axis=1) for rows in cells.slices]), slopes
 
-class _BinnedMeans:
+
+def _means_of_bins(
+    scores: np.ndarray, thresholds: np.ndarray, width: float, cells: Cells, kernel: PiecewisePolynomial
+) -> GroupMeans:
     """Group means of a piecewise polynomial, by the moments of the scores per (cell, bin)."""
+    weights, bins = cells.weights.numpy(), _Bins(thresholds, width, kernel, scores.size)
+    parts = [(cell, bins.sort_in(scores[part], weights[part]), part) for cell, part in _chunks(cells)]
+    moments = np.zeros((bins.degree, len(cells), bins.origins.size))
+    for cell, part, _ in parts:
+        moments[:, cell] += part.moments
+        part.moments = None  # summed up; the rows are kept for the gradient
 
-    def __init__(
-        self, scores: np.ndarray, thresholds: np.ndarray, width: float, cells: Cells, kernel: PiecewisePolynomial
-    ) -> None:
-        self._n_samples, weights = scores.size, cells.weights.numpy()
-        self._bins = bins = _Bins(thresholds, width, kernel, scores.size)
-        self._parts = [(cell, bins.sort_in(scores[part], weights[part]), part) for cell, part in _chunks(cells)]
-        self._moments = np.zeros((bins.degree, len(cells), bins.origins.size))
-        for cell, part, _ in self._parts:
-            self._moments[:, cell] += part.moments
-            part.moments = None  # summed up; the rows are kept for the gradient
-        self.means = np.matmul(self._moments, bins.local.transpose(0, 2, 1)).sum(axis=0)
-
-    def slopes(self, cotangent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def slopes(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """One polynomial per (cell, bin), from the thresholds that have slopes at all."""
-        bins, used = self._bins, np.flatnonzero(cotangent.any(axis=0))
+        used = np.flatnonzero(factors.any(axis=0))
         # q'(x) = sum_j j a_j x^(j-1), in the coordinates of every bin
         powers = np.arange(1, bins.degree)
-        slopes, own = bins.local[1:, used] * powers[:, None, None], cotangent[:, used]
-        combined = np.matmul(own, slopes).transpose(1, 0, 2)
-        d_thresholds = np.zeros(cotangent.shape[1])
-        means = np.matmul(self._moments[: powers.size], slopes.transpose(0, 2, 1)).sum(axis=0)
+        derivatives, own = bins.local[1:, used] * powers[:, None, None], factors[:, used]
+        combined = np.matmul(own, derivatives).transpose(1, 0, 2)
+        d_scores, d_thresholds = np.zeros(scores.size), np.zeros(thresholds.size)
+        means = np.matmul(moments[: powers.size], derivatives.transpose(0, 2, 1)).sum(axis=0)
         d_thresholds[used] = -(own * means).sum(axis=0)
-        d_scores = np.zeros(self._n_samples)
         has_slopes = np.any(own, axis=1).tolist()
-        for cell, part, rows in self._parts:
+        for cell, part, rows in parts:
             if has_slopes[cell]:
                 d_scores[rows.start : rows.stop][part.inside] = part.slope(combined[cell])
-        return d_scores / bins.width, d_thresholds / bins.width
+        return d_scores / width, d_thresholds / width
+
+    return np.matmul(moments, bins.local.transpose(0, 2, 1)).sum(axis=0), slopes
 
 
 class _Bins:
@@ -339,12 +316,7 @@ class _Binned:
 
     def slope(self, table: np.ndarray) -> np.ndarray:
         """Weighted value of the bins' polynomials, ``table`` of shape (degree, n_bins), at every row."""
-        value = table[-1][self.bin]
-        for coefficients in table[-2::-1]:
-            value *= self.x
-            value += coefficients[self.bin]
-        value *= self.weights
-        return value
+        return _polynomials(table.T, self.bin, self.x) * self.weights
 
 
 @dataclass(frozen=True)
@@ -360,25 +332,19 @@ class QuadraticKernel(Kernel):
     @override
     def means_at(self, scores: np.ndarray, thresholds: np.ndarray, width: float, cells: Cells) -> GroupMeans:
         """Implement `Kernel.means_at`; O(n_samples) time."""
-        return _QuadraticMeans(scores, thresholds, self.curvature / width**2, cells)
-
-
-class _QuadraticMeans:
-    """Group means of ``factor (s - theta)^2 / 2``."""
-
-    def __init__(self, scores: np.ndarray, thresholds: np.ndarray, factor: float, cells: Cells) -> None:
-        self._scores, self._thresholds, self._factor, self._cells = scores, thresholds, factor, cells
-        weighted = cells.weights.numpy() * scores
-        self._first = np.array([weighted[rows].sum() for rows in cells.slices])[:, None]
+        factor, weights = self.curvature / width**2, cells.weights.numpy()
+        weighted = weights * scores
+        first = np.array([weighted[rows].sum() for rows in cells.slices])[:, None]
         second = np.array([weighted[rows] @ scores[rows] for rows in cells.slices])[:, None]
-        self.means = factor / 2 * (second - 2 * thresholds * self._first + thresholds**2)
 
-    def slopes(self, cotangent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        d_scores = np.zeros(self._scores.size)
-        for weights, rows in zip(cotangent, self._cells.slices, strict=True):
-            d_scores[rows] = weights.sum() * self._scores[rows] - weights @ self._thresholds
-        d_thresholds = (cotangent * (self._thresholds - self._first)).sum(axis=0)
-        return self._factor * d_scores * self._cells.weights.numpy(), self._factor * d_thresholds
+        def slopes(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            d_scores = np.zeros(scores.size)
+            for own, rows in zip(factors, cells.slices, strict=True):
+                d_scores[rows] = own.sum() * scores[rows] - own @ thresholds
+            d_thresholds = (factors * (thresholds - first)).sum(axis=0)
+            return factor * d_scores * weights, factor * d_thresholds
+
+        return factor / 2 * (second - 2 * thresholds * first + thresholds**2), slopes
 
 
 @dataclass(frozen=True)
@@ -394,18 +360,14 @@ class KernelSum(Kernel):
 
     @override
     def means_at(self, scores: np.ndarray, thresholds: np.ndarray, width: float, cells: Cells) -> GroupMeans:
-        return _SumOfMeans([kernel.means_at(scores, thresholds, width, cells) for kernel in (self.first, self.second)])
+        found = [kernel.means_at(scores, thresholds, width, cells) for kernel in (self.first, self.second)]
+        (one, slopes_of_one), (other, slopes_of_other) = found
 
+        def slopes(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            (of_scores, of_thresholds), (more, more_of_thresholds) = slopes_of_one(factors), slopes_of_other(factors)
+            return of_scores + more, of_thresholds + more_of_thresholds
 
-class _SumOfMeans:
-    """The sum of group means."""
-
-    def __init__(self, parts: list[GroupMeans]) -> None:
-        self._parts, self.means = parts, np.sum([part.means for part in parts], axis=0)
-
-    def slopes(self, cotangent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        d_scores, d_thresholds = zip(*(part.slopes(cotangent) for part in self._parts), strict=True)
-        return np.sum(d_scores, axis=0), np.sum(d_thresholds, axis=0)
+        return one + other, slopes
 
 
 def taylor_shifted(coefficients: np.ndarray, shift: np.ndarray) -> np.ndarray:

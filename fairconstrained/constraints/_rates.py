@@ -86,10 +86,10 @@ class BoundParity(BoundSmoothed):
 
         def pull(of_rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             pairs = zip(found, np.split(of_rates, ends), strict=True)
-            of_scores, of_thresholds = zip(*(means.slopes(own) for means, own in pairs), strict=True)
+            of_scores, of_thresholds = zip(*(slopes(own) for (_, slopes), own in pairs), strict=True)
             return sum(of_scores[1:], of_scores[0]), sum(of_thresholds[1:], of_thresholds[0])
 
-        return np.concatenate([means.means for means in found]) + self.correction.numpy(), pull
+        return np.concatenate([means for means, _ in found]) + self.correction.numpy(), pull
 
     def _smooth_rates(self, scores: Tensor, thresholds: Tensor) -> Tensor:
         return torch.cat([self.surrogate.rates(scores, thresholds, cells) for cells in self.blocks])
@@ -97,7 +97,7 @@ class BoundParity(BoundSmoothed):
     @override
     def _correction_at(self, scores: np.ndarray) -> Tensor:
         thresholds = self._thresholds(scores).numpy()
-        smooth = [self.surrogate.rates_at(scores, thresholds, cells).means for cells in self.blocks]
+        smooth = [self.surrogate.rates_at(scores, thresholds, cells)[0] for cells in self.blocks]
         return torch.from_numpy(self.exact_rates(scores, thresholds) - np.concatenate(smooth))
 
     @abstractmethod
