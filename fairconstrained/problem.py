@@ -23,7 +23,7 @@ from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import Coordinates, LinearMoments, Model, ParametricModel, Pullback, ScoreShifts
 from fairconstrained.points import Anchor, AnchoredPoint, ChangedPoint, ModelPoint, Point, PointSource
 from fairconstrained.sampling import ClusterSampler, Sampler, sampler_of
-from fairconstrained.terms import RowLossTerms, Terms, TermsPoint, differentiated
+from fairconstrained.terms import DifferentiatedPoint, RowLossTerms, Terms, TermsPoint
 from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, Stochastic
 
 __all__ = ["DifferenceOfConvexView", "FullBatchView", "Point", "PointSource", "Problem", "Start", "StochasticView"]
@@ -363,7 +363,7 @@ class DifferenceOfConvexView:
 
 def _part_of(problem: Problem, z: np.ndarray, part: str) -> ModelPoint:
     """The point of one of the two convex parts of the terms."""
-    return problem.point(z, partial(differentiated, problem, part=part))
+    return problem.point(z, partial(DifferentiatedPoint, problem, part=part))
 
 
 @dataclass

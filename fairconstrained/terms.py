@@ -18,7 +18,7 @@ from fairconstrained.data import FairData
 from fairconstrained.objectives import BoundObjective, Loss, of_rows
 from fairconstrained.views import DirectSlopes, Pull, RowLosses
 
-__all__ = ["RowLossTerms", "Terms", "TermsPoint", "differentiated", "evaluated"]
+__all__ = ["DifferentiatedPoint", "RowLossTerms", "Terms", "TermsPoint", "evaluated"]
 
 #: Components whose slopes are computed together.
 _AT_ONCE = 16
@@ -128,7 +128,7 @@ class Terms:
             return _RowLossPoint(self, scores, aux, losses)
         if isinstance(self.objective, RowLosses) and all(isinstance(c, DirectSlopes) for c in self.constraints):
             return _DirectPoint(self, scores, aux)
-        return differentiated(self, scores, aux)
+        return DifferentiatedPoint(self, scores, aux)
 
     @property
     def row_losses(self) -> RowLossTerms | None:
@@ -235,7 +235,14 @@ class Terms:
         return None if objective is None else replace(self, objective=objective.bind(self.data))
 
 
-def differentiated(terms: Terms, scores: Tensor, aux: np.ndarray, part: str = "values") -> TermsPoint:
+def evaluated(terms: Terms, scores: Tensor, aux: Tensor, part: str) -> tuple[Tensor, Tensor]:
+    """The objective, of shape (1,), and the constraints, of shape (n_components,); arguments: `DifferentiatedPoint`."""
+    objective, slices = getattr(terms.objective, part)(scores, aux[:0]), terms.aux_slices
+    constraints = [getattr(c, part)(scores, aux[own]) for c, own in zip(terms.constraints, slices, strict=True)]
+    return objective, torch.cat(constraints) if constraints else aux[:0]
+
+
+class DifferentiatedPoint:
     """The point of terms that torch differentiates.
 
     Parameters
@@ -246,18 +253,8 @@ def differentiated(terms: Terms, scores: Tensor, aux: np.ndarray, part: str = "v
     part : {"values", "plus", "minus"}
         Method of the terms that is evaluated; the last two are those of `DifferenceOfConvex`.
     """
-    return _TorchPoint(terms, scores, aux, part)
 
-
-def evaluated(terms: Terms, scores: Tensor, aux: Tensor, part: str) -> tuple[Tensor, Tensor]:
-    """The objective, of shape (1,), and the constraints, of shape (n_components,); arguments as in `differentiated`."""
-    objective, slices = getattr(terms.objective, part)(scores, aux[:0]), terms.aux_slices
-    constraints = [getattr(c, part)(scores, aux[own]) for c, own in zip(terms.constraints, slices, strict=True)]
-    return objective, torch.cat(constraints) if constraints else aux[:0]
-
-
-class _TorchPoint:
-    def __init__(self, terms: Terms, scores: Tensor, aux: np.ndarray, part: str) -> None:
+    def __init__(self, terms: Terms, scores: Tensor, aux: np.ndarray, part: str = "values") -> None:
         self._scores = scores.requires_grad_()
         self._aux = torch.from_numpy(aux.copy()).requires_grad_()
         with torch.enable_grad():
@@ -267,9 +264,11 @@ class _TorchPoint:
 
     @property
     def scores(self) -> np.ndarray:
+        """Implement `TermsPoint.scores`."""
         return self._scores.detach().numpy()
 
     def slopes(self, objective: float, multipliers: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        """Implement `TermsPoint.slopes`."""
         # what a combination does not have is not differentiated either
         parts = [torch.from_numpy(multipliers) @ self._c] if multipliers.any() else []
         parts += [objective * self._f.sum()] if objective else []
@@ -282,7 +281,11 @@ class _TorchPoint:
         return d_scores, d_aux.numpy()
 
     def component_slopes(self, chosen: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:
-        return _one_by_one(self, chosen)
+        """Implement `TermsPoint.component_slopes`, one combination after the other."""
+        for number in chosen.tolist():
+            unit = np.zeros(self.constraints.size)
+            unit[number] = 1.0
+            yield self.slopes(0.0, unit)
 
 
 class _DirectPoint:
@@ -333,14 +336,6 @@ class _DirectPoint:
                 of_scores, of_aux[own_aux] = pull(unit)
                 yield torch.from_numpy(of_scores), of_aux
             first += values.size
-
-
-def _one_by_one(point: TermsPoint, chosen: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray]]:
-    """Implement `TermsPoint.component_slopes`, one combination after the other."""
-    for number in chosen.tolist():
-        unit = np.zeros(point.constraints.size)
-        unit[number] = 1.0
-        yield point.slopes(0.0, unit)
 
 
 class RowLossTerms(NamedTuple):

@@ -21,7 +21,7 @@ from fairconstrained.constraints.every_class import EveryClass, _margins
 from fairconstrained.data import FairData
 from fairconstrained.groups import Strata
 from fairconstrained.objectives import Logistic
-from fairconstrained.terms import Terms, differentiated
+from fairconstrained.terms import DifferentiatedPoint, Terms
 from fairconstrained.views import Stochastic
 
 NAMES = ["ash", "birch", "cedar"]
@@ -146,7 +146,7 @@ def test_a_point_builds_no_graph(sample, constraint, metric, options):
     bound = bound_to(constraint, data).refined(scores, blur=0.5, margin=0.02)
     terms = Terms(Logistic().of_several_classes().bind(data), (bound,), data)
     given, aux = torch.from_numpy(scores), bound.initial_aux(scores)
-    point, known = terms.at_scores(given, aux), differentiated(terms, given.clone(), aux)
+    point, known = terms.at_scores(given, aux), DifferentiatedPoint(terms, given.clone(), aux)
     assert not given.requires_grad
     np.testing.assert_allclose(point.constraints, known.constraints, atol=1e-12)
     multipliers = np.random.default_rng(3).uniform(size=point.constraints.size)
