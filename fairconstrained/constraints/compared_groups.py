@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import copy
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from fairconstrained.groups import MERGED, Groups, Unions
 from fairconstrained.metrics.cell_means import Blocks, Notion, by_group
 from fairconstrained.metrics.validation import GroupedRows, check_groups
 
-__all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits", "by_label", "grouped_rows"]
+__all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits", "by_label", "grouped_rows", "measured"]
 
 #: Value of ``min_group_size`` that asks for as many rows as ``kappa`` needs.
 AUTO = "auto"
@@ -76,6 +77,15 @@ class ComparesGroups(Constraint):
     )
     small_groups: str = parameter(default="error", allowed=[StrOptions({"error", "merge", "ignore"})])
 
+    #: The classes, if there are more than two; see `for_classes`.
+    _classes: ClassVar[tuple[Hashable, ...]] = ()
+
+    def _of_classes(self, classes: Sequence[Hashable]) -> Self:
+        """Return the constraint on scores of all of these classes."""
+        changed = copy.copy(self)
+        changed._classes = tuple(classes)  # type: ignore[misc]  # of this object alone
+        return changed
+
 
 def grouped_rows(data: FairData) -> GroupedRows:
     """Return the groups and weights of the rows, as metrics take them."""
@@ -99,6 +109,15 @@ def by_label(table: pd.DataFrame, data: FairData, classes: Sequence[Hashable] = 
     present = table.index.to_numpy(dtype=int)
     table.index = pd.Index([labels[code] for code in present], name="group", tupleize_cols=False)
     return table.rename(columns={"weight": "share"})
+
+
+def measured(
+    metric: Callable[..., Any], data: FairData, scores: np.ndarray, classes: Sequence[Hashable] = (), **options: Any
+) -> tuple[float, pd.DataFrame]:
+    """Return the value of a metric of scores, and its table `by_label`; NaN where it does not exist."""
+    rows = {"sensitive_features": grouped_rows(data), "pos_label": None if classes else 1.0}
+    value, table = metric(data.y.numpy(), scores, **rows, on_empty="nan", return_groups=True, **options)
+    return value, by_label(table, data, classes)
 
 
 @dataclass(frozen=True, eq=False)

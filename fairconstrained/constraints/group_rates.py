@@ -16,7 +16,7 @@ from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._decision_rates import BoundDecisionRates, BoundPredictiveValues
 from fairconstrained.constraints._row_functions import RATE_FUNCTIONS, RowFunction, log_loss_of_classes
 from fairconstrained.constraints.base import check_bound, check_kappa
-from fairconstrained.constraints.compared_groups import ComparesGroups, by_label, grouped_rows
+from fairconstrained.constraints.compared_groups import ComparesGroups, measured
 from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
@@ -128,8 +128,6 @@ class GroupRates(ComparesGroups):
     is_of_classes: ClassVar[bool] = False
     #: Offset and scale of the targets that a solver sees, see `in_units`.
     _units: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    #: The classes, if there are more than two; see `for_classes`.
-    _classes: ClassVar[tuple[Hashable, ...]] = ()
 
     rate: str = parameter(default="selection", kw_only=False)
     rule: str = parameter(default="difference", allowed=[StrOptions(set(RULE_NAMES))])
@@ -258,9 +256,7 @@ class GroupRates(ComparesGroups):
         """Return the bound on multinomial log losses, where losses of all rows are bounded."""
         if self.rate != "log_loss" or not self._takes_all_rows:
             return None
-        changed = copy.copy(self)
-        changed._classes = tuple(classes)  # type: ignore[misc]  # of this object alone
-        return changed
+        return self._of_classes(classes)
 
     @override
     def search_form(self) -> Constraint | None:
@@ -272,19 +268,9 @@ class GroupRates(ComparesGroups):
     def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame | None:
         if np.ndim(self.among) or self._units != (0.0, 1.0) or self._classes:
             return None
-        measured = group_rates(
-            data.y.numpy(),
-            scores,
-            sensitive_features=grouped_rows(data),
-            rate=self.rate,
-            rule=self.rule,
-            among=self.among,
-            strata=None if self.within is None else cast(Strata, data.strata).values,
-            pos_label=1.0,
-            on_empty="nan",
-            return_groups=True,
-        )
-        return by_label(cast(tuple[float, pd.DataFrame], measured)[1], data)
+        strata = None if self.within is None else cast(Strata, data.strata).values
+        options = {"rate": self.rate, "rule": self.rule, "among": self.among, "strata": strata}
+        return measured(group_rates, data, scores, **options)[1]
 
 
 #: Powers of the unit of the targets in the functions that a regressor may bound.

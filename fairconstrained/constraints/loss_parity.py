@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Hashable, Sequence
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._row_functions import RowFunction, log_loss_of_classes
 from fairconstrained.constraints.base import check_bound
-from fairconstrained.constraints.compared_groups import ComparesGroups, by_label, grouped_rows
+from fairconstrained.constraints.compared_groups import ComparesGroups, measured
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.metrics import loss_parity_gap
@@ -65,8 +64,6 @@ class LossParity(ComparesGroups):
     """
 
     is_of_classes: ClassVar[bool] = True
-    #: The classes, if there are more than two; see `for_classes`.
-    _classes: ClassVar[tuple[Hashable, ...]] = ()
 
     kappa: float | None = parameter(default=0.005, kw_only=False)
     constraint: str = parameter(default="demographic_parity", allowed=[StrOptions(set(LOSS_NOTIONS))])
@@ -92,22 +89,10 @@ class LossParity(ComparesGroups):
             return None
         if self.agg_labels != "max":
             raise ValueError(f"agg_labels={self.agg_labels!r} is for two classes; set it to 'max'.")
-        changed = copy.copy(self)
-        changed._classes = tuple(classes)  # type: ignore[misc]  # of this object alone
-        return changed
+        return self._of_classes(classes)
 
     @override
     def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame:
-        measured = loss_parity_gap(
-            data.y.numpy(),
-            scores,
-            sensitive_features=grouped_rows(data),
-            constraint=self.constraint,
-            loss=self.loss,
-            reference=self.reference,
-            agg_labels=self.agg_labels,
-            pos_label=None if self._classes else 1.0,
-            on_empty="nan",
-            return_groups=True,
-        )
-        return by_label(cast(tuple[float, pd.DataFrame], measured)[1], data, self._classes)
+        options = {"constraint": self.constraint, "loss": self.loss}
+        options |= {"reference": self.reference, "agg_labels": self.agg_labels}
+        return measured(loss_parity_gap, data, scores, self._classes, **options)[1]

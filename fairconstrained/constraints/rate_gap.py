@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._decision_rates import BoundDecisionRates
 from fairconstrained.constraints._row_functions import RATE_FUNCTIONS
 from fairconstrained.constraints.base import check_bound, check_kappa
-from fairconstrained.constraints.compared_groups import ComparesGroups, by_label, grouped_rows
+from fairconstrained.constraints.compared_groups import ComparesGroups, measured
 from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
@@ -102,20 +102,8 @@ class RateGap(ComparesGroups):
 
     @override
     def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame:
-        _, table = cast(tuple[float, pd.DataFrame], self._measured(data, scores, rate=self.rate, return_groups=True))
-        return by_label(table, data)
+        return measured(rate_gap, data, scores, constraint=self.constraint, rate=self.rate)[1]
 
     @override
     def value_of_decisions(self, data: FairData, scores: np.ndarray) -> float:
-        return cast(float, self._measured(data, scores, rate="indicator"))
-
-    def _measured(self, data: FairData, scores: np.ndarray, **options: Any) -> float | tuple[float, pd.DataFrame]:
-        return rate_gap(
-            data.y.numpy(),
-            scores,
-            sensitive_features=grouped_rows(data),
-            constraint=self.constraint,
-            pos_label=1.0,
-            on_empty="nan",
-            **options,
-        )
+        return measured(rate_gap, data, scores, constraint=self.constraint, rate="indicator")[0]
