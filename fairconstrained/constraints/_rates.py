@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from fairconstrained.cells import sums_above
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._smoothed import BoundSmoothed
 from fairconstrained.data import Cells, FairData
@@ -108,13 +109,11 @@ class BoundParity(BoundSmoothed):
         """Share of every cell above every threshold; ndarray of shape (n_cells, n_thresholds)."""
         if thresholds.size == 1:  # a comparison takes a fraction of the time of a search
             return self.exact_rates_of(scores[None], float(thresholds[0]))
-        order = np.argsort(thresholds)
-        n_below = np.searchsorted(thresholds[order], scores)
-        rates = np.empty((sum(map(len, self.blocks)), thresholds.size))
-        rows_of_all = [(rows, cells.weights.numpy()) for cells in self.blocks for rows in cells.slices]
-        for cell, (rows, weights) in enumerate(rows_of_all):
-            mass = np.bincount(n_below[rows], weights[rows], minlength=thresholds.size + 1)
-            rates[cell, order] = np.cumsum(mass[:0:-1])[::-1]
+        of_blocks = [
+            sums_above(scores, thresholds, cells.codes.numpy(), len(cells), cells.weights.numpy()).T
+            for cells in self.blocks
+        ]
+        rates = np.concatenate(of_blocks)
         rates[rates > 1 - RANK_TOLERANCE] = 1.0
         return rates
 
