@@ -163,8 +163,9 @@ class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
         return self._changed(correction=0.0)
 
     def _changed(self, **fields: Any) -> Self:
-        """Return it with other fields, none of which change the rows or what is computed once for them."""
-        changed = object.__new__(type(self))  # `replace` would forget what is known of the rows
+        """Return it with other fields, and with all that is computed once for the rows, see `BoundMeanGaps.on`."""
+        # `replace` would forget what is known, and take as long as a layer of a small network
+        changed = object.__new__(type(self))
         changed.__dict__.update(self.__dict__ | fields)
         return changed
 

@@ -245,13 +245,11 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
 
     @override
     def on(self, data: FairData) -> Self:
-        moved = object.__new__(type(self))  # `replace` would take as long as a layer of a small network
         same = self.notion.targets is None and data.codes is self.data.codes and data.weights is self.data.weights
         left = _OF_ROWS if same and self.notion.sees_cells_only else _OF_GROUPS + _OF_ROWS
-        known = self.__dict__ | {"data": data}
+        moved = self._changed(data=data)
         for name in left:
-            known.pop(name, None)
-        moved.__dict__.update(known)
+            moved.__dict__.pop(name, None)
         return moved
 
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
