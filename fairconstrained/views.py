@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -194,12 +195,16 @@ class DifferenceOfConvex(ABC):
         """The part that is subtracted, convex too; Tensor of shape (n_components,)."""
 
 
-class Stochastic(ABC):
+class Stochastic:
     """Term that can be evaluated on a mini-batch, which holds rows of every group."""
 
-    @abstractmethod
     def on(self, data: FairData) -> Any:
-        """Return the term with its levels and widths on other rows, where it offers the values of `FullBatch`."""
+        """Return the term with its levels and widths on other rows, where it offers the values of `FullBatch`.
+
+        Here its field ``data`` is all that changes.
+        """
+        own: Any = self  # all terms are dataclasses
+        return replace(own, data=data)
 
 
 class Exact(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -179,10 +179,6 @@ class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
 
     def _smooth_values(self, scores: np.ndarray) -> np.ndarray:
         return self.function.smooth.of(torch.from_numpy(scores), self.data.y).numpy()
-
-    @override
-    def on(self, data: FairData) -> Self:
-        return replace(self, data=data)
 
     def _exact_values(self, scores: np.ndarray) -> np.ndarray:
         return self.function.exact(scores, self.data.y.numpy())

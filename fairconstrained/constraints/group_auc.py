@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -246,10 +246,6 @@ class BoundWholeGroupAUC(BoundGroupAUC, Stochastic):
     Every row counts whatever its rank, and the rows of a mini-batch are drawn independently in the two groups of
     a pair: the mean over its pairs has the mean over all pairs as its expectation, and `values` is linear in it.
     """
-
-    @override
-    def on(self, data: FairData) -> Self:
-        return replace(self, data=data)
 
     @override
     def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:

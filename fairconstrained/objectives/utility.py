@@ -172,7 +172,3 @@ class BoundUtility(BoundObjective, Stochastic):
     @override
     def decisions(self) -> CountedLoss:
         return CountedLoss(self.loss.of_counts, self.weights.numpy(), self.data.y.numpy() > 0)
-
-    @override
-    def on(self, data: FairData) -> Self:
-        return replace(self, data=data)
