@@ -84,7 +84,34 @@ class FullBatch(ABC):
         return values.detach().numpy(), pull
 
 
-class RowLosses(FullBatch):
+class DirectSlopes(FullBatch):
+    """Values whose slopes are computed by formulas: on few rows, a graph takes longer than all the arithmetic."""
+
+    @override
+    @abstractmethod
+    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
+        """Implement `FullBatch.with_slopes` without a graph."""
+
+    @override
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        return _WithSlopes.apply(scores, aux, self)
+
+
+class _WithSlopes(torch.autograd.Function):
+    """`DirectSlopes.with_slopes` for torch."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, aux: Tensor, term: DirectSlopes) -> Tensor:
+        values, ctx.pull = term.with_slopes(scores.detach().numpy(), aux.detach().numpy())
+        return torch.from_numpy(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        of_scores, of_aux = ctx.pull(gradients[0].numpy())
+        return torch.from_numpy(of_scores), torch.from_numpy(of_aux), None
+
+
+class RowLosses(DirectSlopes):
     """Values that are linear in one loss of every row, and in the auxiliary variables.
 
     Where all terms of a problem have this view of the same loss, a gradient takes one product of the loss's slopes with
@@ -128,10 +155,6 @@ class RowLosses(FullBatch):
         """
 
     @override
-    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        return _OfLosses.apply(self.row_loss.of(scores, self.data.y), aux, self)
-
-    @override
     def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
         given, y = torch.from_numpy(scores), self.data.y
 
@@ -140,47 +163,6 @@ class RowLosses(FullBatch):
             return (weights * self.row_loss.slope(given, y).numpy().T).T, of_aux  # rows are the last axis
 
         return self.of_losses(self.row_loss.of(given, y).numpy(), aux), pull
-
-
-class _OfLosses(torch.autograd.Function):
-    """`RowLosses.of_losses` for torch."""
-
-    @staticmethod
-    def forward(ctx: Any, losses: Tensor, aux: Tensor, term: RowLosses) -> Tensor:
-        ctx.term = term
-        return torch.from_numpy(term.of_losses(losses.detach().numpy(), aux.detach().numpy()))
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        losses, aux = ctx.term.row_weights(gradients[0].numpy())
-        return torch.from_numpy(losses), torch.from_numpy(aux), None
-
-
-class DirectSlopes(FullBatch):
-    """Values whose slopes are computed by formulas: on few rows, a graph takes longer than all the arithmetic."""
-
-    @override
-    @abstractmethod
-    def with_slopes(self, scores: np.ndarray, aux: np.ndarray) -> tuple[np.ndarray, Pull]:
-        """Implement `FullBatch.with_slopes` without a graph."""
-
-    @override
-    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        return _WithSlopes.apply(scores, aux, self)
-
-
-class _WithSlopes(torch.autograd.Function):
-    """`DirectSlopes.with_slopes` for torch."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, aux: Tensor, term: DirectSlopes) -> Tensor:
-        values, ctx.pull = term.with_slopes(scores.detach().numpy(), aux.detach().numpy())
-        return torch.from_numpy(values)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        of_scores, of_aux = ctx.pull(gradients[0].numpy())
-        return torch.from_numpy(of_scores), torch.from_numpy(of_aux), None
 
 
 class DifferenceOfConvex(ABC):

@@ -169,7 +169,11 @@ class _FullBatch(_SomeRows, FullBatch):
         return values, pull
 
 
-class _RowLosses(_FullBatch, RowLosses):
+class _DirectSlopes(_FullBatch, DirectSlopes):
+    pass
+
+
+class _RowLosses(_DirectSlopes, RowLosses):
     @property
     def row_loss(self) -> Any:
         return cast(RowLosses, self.inner).row_loss
@@ -180,10 +184,6 @@ class _RowLosses(_FullBatch, RowLosses):
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         own, aux = cast(RowLosses, self.inner).row_weights(multipliers)
         return self._scattered(own.T, 0.0).T, aux  # rows are the last axis
-
-
-class _DirectSlopes(_FullBatch, DirectSlopes):
-    pass
 
 
 class _DifferenceOfConvex(_SomeRows, DifferenceOfConvex):
