@@ -18,7 +18,7 @@ from fairconstrained.constraints._signed_gaps import BoundSignedGaps, SmoothGaps
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData, Rows
 from fairconstrained.kernels import Kernel
-from fairconstrained.metrics.cell_aucs import FEW_GROUPS, aucs_of_few_groups, pair_aucs
+from fairconstrained.metrics.cell_aucs import centred_aucs_of_groups, pair_aucs
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.pairwise import interval_weights, pair_mean, pair_table
 from fairconstrained.views import DifferenceOfConvex, Stochastic
@@ -250,9 +250,7 @@ class BoundWholeGroupAUC(BoundGroupAUC, Stochastic):
     @override
     def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
         data = self.data
-        if data.n_groups > FEW_GROUPS:
-            return super()._exact_gaps(scores)
-        return aucs_of_few_groups(scores, data.codes, data.weights.numpy(), data.n_groups)[self._pairs]
+        return centred_aucs_of_groups(scores, data.codes, data.weights.numpy(), data.n_groups)[self._pairs]
 
     def _counted(self, scores: np.ndarray) -> tuple[Rows, np.ndarray]:
         """All rows: ranks are not needed."""

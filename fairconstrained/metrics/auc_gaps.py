@@ -15,8 +15,7 @@ from fairconstrained.cells import cell_sums
 from fairconstrained.checks.protected import protected_code
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, CellUnions, auc_differences
-from fairconstrained.metrics.cell_aucs import FEW_GROUPS, LARGEST_GAPS, ScoredRows, aucs_of_few_groups, pair_aucs
-from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.cell_aucs import LARGEST_GAPS, ScoredRows, centred_aucs_of_groups
 from fairconstrained.metrics.rates import AGGREGATES, Aggregate
 from fairconstrained.metrics.validation import (
     GroupedRows,
@@ -29,8 +28,6 @@ from fairconstrained.metrics.validation import (
 )
 
 __all__ = ["GroupComparison", "centred_aucs", "compare_groups", "difference_aucs"]
-
-_EVERYTHING = PercentileIntervals.parse((0.0, 1.0), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +221,7 @@ def centred_aucs(
         place[present] = np.arange(present.size)
         kept = place[cells] >= 0
         rows = scores[kept], place[cells[kept]], weights[kept], present.size
-        aucs = aucs_of_few_groups(*rows) if present.size <= FEW_GROUPS else pair_aucs(*rows, _EVERYTHING) - 0.5
-        centred[np.ix_(present, present)] = aucs
+        centred[np.ix_(present, present)] = centred_aucs_of_groups(*rows)
     return centred, mass
 
 

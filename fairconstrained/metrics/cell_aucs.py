@@ -16,10 +16,9 @@ import scipy.sparse as sp
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 
 __all__ = [
-    "FEW_GROUPS",
     "LARGEST_GAPS",
     "ScoredRows",
-    "aucs_of_few_groups",
+    "centred_aucs_of_groups",
     "largest_centred_auc",
     "pair_aucs",
     "partial_steps",
@@ -27,6 +26,7 @@ __all__ = [
 
 #: Groups up to which a dense table is faster than a sparse one.
 FEW_GROUPS = 8
+_EVERYTHING = PercentileIntervals.parse((0.0, 1.0), ())
 # 32 MB a block, however many groups and scores there are
 _BLOCK_ENTRIES = 2**22
 #: Bins of scores that bound the AUCs of many groups.
@@ -134,11 +134,10 @@ def pair_aucs(
     return 0.5 + (centred - centred.T) / 2
 
 
-def aucs_of_few_groups(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int) -> np.ndarray:
-    """`pair_aucs` of all ranks minus one half, by a dense table of the groups and scores.
-
-    Faster for few groups, each of which has weight.
-    """
+def centred_aucs_of_groups(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int) -> np.ndarray:
+    """`pair_aucs` of all ranks, minus one half, of groups with weight. For a few groups a dense table is faster."""
+    if n_groups > FEW_GROUPS:
+        return pair_aucs(scores, codes, weights, n_groups, _EVERYTHING) - 0.5
     order = np.argsort(-scores)
     ordered = scores[order]
     levels = np.concatenate([[0], np.cumsum(ordered[1:] != ordered[:-1])])

@@ -310,11 +310,11 @@ class TestEmptySets:
 
 
 def test_many_rows_and_groups_need_one_sort(monkeypatch):
-    from fairconstrained.metrics import auc_gaps
+    from fairconstrained.metrics import cell_aucs
 
     calls = []
-    original = auc_gaps.pair_aucs
-    monkeypatch.setattr(auc_gaps, "pair_aucs", lambda *arguments: calls.append(1) or original(*arguments))
+    original = cell_aucs.pair_aucs
+    monkeypatch.setattr(cell_aucs, "pair_aucs", lambda *arguments: calls.append(1) or original(*arguments))
     rng = np.random.default_rng(0)
     group, label = rng.integers(0, 12, 20_000), rng.integers(0, 2, 20_000)
     for metric in METRICS.values():
@@ -328,7 +328,7 @@ def test_few_cells_have_the_aucs_of_many(monkeypatch, levels):
     scores, cells = rng.integers(levels, size=120) / 7, rng.integers(4, size=120)
     weights = rng.random(120) * np.array([1e-9, 1.0, 1e3, 1.0])[cells]
     found, mass = centred_aucs(scores, cells, weights, 4)
-    monkeypatch.setattr("fairconstrained.metrics.auc_gaps.FEW_GROUPS", 0)
+    monkeypatch.setattr("fairconstrained.metrics.cell_aucs.FEW_GROUPS", 0)
     expected, expected_mass = centred_aucs(scores, cells, weights, 4)
     assert found == pytest.approx(expected, abs=1e-12)
     assert (mass == expected_mass).all()
