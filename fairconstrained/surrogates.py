@@ -19,7 +19,6 @@ class Surrogate:
 
     Attributes
     ----------
-    name : str
     value, plus, minus : Kernel
         ``sigma`` and its split; ``plus`` and ``minus`` are convex.
     spread : float
@@ -29,7 +28,6 @@ class Surrogate:
         Width in units of the scores; the narrower, the closer to the indicator.
     """
 
-    name: str
     value: Kernel
     plus: Kernel
     minus: Kernel
@@ -65,10 +63,10 @@ def _hinge(knot: float) -> PiecewisePolynomial:
     return PiecewisePolynomial(np.array([knot]), np.array([[0.0, 0.0], [-knot, 1.0]]))
 
 
-def _curved(name: str, kernel: Kernel, curvature: float, spread: float) -> Surrogate:
+def _curved(kernel: Kernel, curvature: float, spread: float) -> Surrogate:
     """A smooth surrogate whose second derivative is at least ``-curvature`` (Example D.4)."""
     quadratic = QuadraticKernel(curvature)
-    return Surrogate(name, kernel, KernelSum(kernel, quadratic), quadratic, spread)
+    return Surrogate(kernel, KernelSum(kernel, quadratic), quadratic, spread)
 
 
 def _footed_smoothstep(foot: float, share: float) -> PiecewisePolynomial:
@@ -86,13 +84,12 @@ def _footed_smoothstep(foot: float, share: float) -> PiecewisePolynomial:
 #: The surrogates by name, at width 1: the ramp of Example D.3, the logistic function of Example D.4, and the
 #: cubic smoothstep, which is smooth like the second and costs no more per threshold than the first.
 SURROGATES: dict[str, Surrogate] = {
-    "logistic": _curved("logistic", LogisticKernel(), 1 / (6 * np.sqrt(3)), np.pi / np.sqrt(3)),
+    "logistic": _curved(LogisticKernel(), 1 / (6 * np.sqrt(3)), np.pi / np.sqrt(3)),
     "ramp": Surrogate(
-        "ramp",
         PiecewisePolynomial(np.array([-0.5, 0.5]), np.array([[0.0, 0.0], [0.5, 1.0], [1.0, 0.0]])),
         _hinge(-0.5),
         _hinge(0.5),
         1 / np.sqrt(12),
     ),
-    "smoothstep": _curved("smoothstep", _footed_smoothstep(foot=8.0, share=0.15), 1.5, 1 / np.sqrt(5)),
+    "smoothstep": _curved(_footed_smoothstep(foot=8.0, share=0.15), 1.5, 1 / np.sqrt(5)),
 }
