@@ -203,14 +203,6 @@ def _labels(column: Any) -> np.ndarray | None:
     return None if is_continuous else values
 
 
-def _by_margin(y_true: Any, y_score: Any, classes: Sequence[Any] | None) -> _Questions:
-    return _by_column(y_true, y_score, classes, class_margins)
-
-
-def _by_probability(y_true: Any, y_score: Any, classes: Sequence[Any] | None) -> _Questions:
-    return _by_column(y_true, y_score, classes, np.asarray)
-
-
 def _by_column(
     y_true: Any, y_score: Any, classes: Sequence[Any] | None, of: Callable[[np.ndarray], np.ndarray]
 ) -> _Questions:
@@ -227,6 +219,6 @@ def _by_column(
 
 _SPLITS: dict[str, Callable[[Any, Any, Sequence[Any] | None], _Questions]] = {
     "predict": _by_label,
-    "decision_function": _by_margin,
-    "predict_proba": _by_probability,
+    "decision_function": functools.partial(_by_column, of=class_margins),
+    "predict_proba": functools.partial(_by_column, of=np.asarray),
 }
