@@ -56,8 +56,6 @@ class RankTable:
     ----------
     scores, codes, weights, n_groups
         Rows, as described at the top of the module.
-    max_entries : int, optional
-        Largest number of entries of a block.
 
     Attributes
     ----------
@@ -65,9 +63,7 @@ class RankTable:
         Distinct scores in decreasing order, then ``-inf``.
     """
 
-    def __init__(
-        self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int, max_entries: int | None = None
-    ) -> None:
+    def __init__(self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int) -> None:
         order = np.argsort(-scores)
         ordered = scores[order]
         is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
@@ -75,7 +71,7 @@ class RankTable:
         self._codes, self._weights, self._n_groups = codes[order], weights[order], n_groups
         # A score counts as "above" from the next lower threshold on: that is its first row in the table.
         self._row = np.cumsum(is_first)
-        self._size = max(1, (_BLOCK_ENTRIES if max_entries is None else max_entries) // n_groups)
+        self._size = max(1, _BLOCK_ENTRIES // n_groups)
         self._starts = np.arange(0, self.thresholds.size, self._size)
         self._total = np.bincount(codes, weights, minlength=n_groups)
         shape = self._starts.size, n_groups
@@ -104,7 +100,7 @@ class RankTable:
 
 
 def rank_blocks(
-    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int, max_entries: int | None = None
+    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The blocks of the rank table one after the other.
 
@@ -114,7 +110,7 @@ def rank_blocks(
         Distinct scores in decreasing order; the last one of the last block is ``-inf``.
     ranks : ndarray of shape (n_block, n_groups)
     """
-    table = RankTable(scores, codes, weights, n_groups, max_entries)
+    table = RankTable(scores, codes, weights, n_groups)
     return map(table.block, range(len(table)))
 
 

@@ -38,9 +38,10 @@ def test_rank_table_is_its_definition():
 
 
 @pytest.mark.parametrize("max_entries", [1, 7, 64, 10**6])
-def test_blocks_put_together_are_the_table(max_entries):
+def test_blocks_put_together_are_the_table(monkeypatch, max_entries):
     rows = random_rows(1, 4)
-    blocks = list(rank_blocks(*rows, max_entries=max_entries))
+    monkeypatch.setattr("fairconstrained.metrics.ranks._BLOCK_ENTRIES", max_entries)
+    blocks = list(rank_blocks(*rows))
     thresholds, ranks = rank_table(*rows)
     np.testing.assert_array_equal(np.concatenate([block[0] for block in blocks]), thresholds)
     np.testing.assert_allclose(np.concatenate([block[1] for block in blocks]), ranks, atol=1e-14)
