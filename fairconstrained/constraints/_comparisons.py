@@ -28,14 +28,11 @@ _ABOVE_ZERO = 1e-9
 
 
 class _Sides(NamedTuple):
-    """Numbers of the groups on both sides of every comparison; the number of groups stands for the other side.
-
-    The other side is all rows, a common centre, or nothing.
-    """
+    """Numbers of the groups on both sides of every comparison; -1 is all rows, a common centre, or nothing."""
 
     first: np.ndarray
     second: np.ndarray
-    #: Name of the other side; empty for nothing.
+    #: Name of what -1 stands for; empty for nothing.
     other: str = ""
 
 
@@ -49,9 +46,9 @@ class _Form(ABC):
     #: Whether the metric follows from the largest component; otherwise both are beyond their limits at the same time.
     is_of_metric: ClassVar[bool] = True
 
-    @abstractmethod
     def limit(self, kappa: float) -> float:
         """Limit of a component."""
+        return kappa
 
     def scale(self, kappa: float) -> float:
         """Change of a component where the metric changes by one, at the bound."""
@@ -68,10 +65,6 @@ class _Form(ABC):
 
 class _Difference(_Form):
     is_two_sided: ClassVar[bool] = True
-
-    @override
-    def limit(self, kappa: float) -> float:
-        return kappa
 
     @override
     def sides(self, n_groups: int) -> _Sides:
@@ -92,7 +85,7 @@ class _Excess(_Difference):
 
     @override
     def sides(self, n_groups: int) -> _Sides:
-        return _Sides(np.arange(n_groups), np.full(n_groups, n_groups), "all")
+        return _Sides(np.arange(n_groups), np.full(n_groups, -1), "all")
 
 
 class _Ratio(_Difference):
@@ -138,12 +131,8 @@ class _Shares(_Ratio):
 
 class _Ceiling(_Form):
     @override
-    def limit(self, kappa: float) -> float:
-        return kappa
-
-    @override
     def sides(self, n_groups: int) -> _Sides:
-        return _Sides(np.arange(n_groups), np.full(n_groups, n_groups))
+        return _Sides(np.arange(n_groups), np.full(n_groups, -1))
 
     @override
     def name(self, first: str, second: str, block: str) -> str:
@@ -157,7 +146,7 @@ class _Floor(_Ceiling):
 
     @override
     def sides(self, n_groups: int) -> _Sides:
-        return _Sides(np.full(n_groups, n_groups), np.arange(n_groups))
+        return _Sides(np.full(n_groups, -1), np.arange(n_groups))
 
 
 _FORMS: dict[Reference, _Form] = {
@@ -176,7 +165,7 @@ def _least_ratio(kappa: float) -> float:
 
 
 def _both_ways(n_groups: int, other: str) -> _Sides:
-    groups, others = np.arange(n_groups), np.full(n_groups, n_groups)
+    groups, others = np.arange(n_groups), np.full(n_groups, -1)
     return _Sides(np.append(groups, others), np.append(others, groups), other)
 
 
@@ -212,21 +201,19 @@ class Comparisons(NamedTuple):
     def of(cls, compared: ComparedGroups, notion: Notion, bounded: bool) -> Comparisons:
         """Compare the groups by the rule of the notion, in each of the sums of its blocks."""
         labels, n_signs, form = compared.labels, len(notion.signs), _FORMS[notion.reference]
-        n_groups = len(labels)
-        sides = form.sides(n_groups if bounded and compared.differ(notion) else 0)
-        first, second = (np.where(side == n_groups, -1, side) for side in sides[:2])
+        first, second, other = form.sides(len(labels) if bounded and compared.differ(notion) else 0)
         n_pairs = first.size
         ends = np.equal(first, -1).astype(float)[:, None] - np.equal(second, -1).astype(float)[:, None]
         nothing = np.empty((n_signs * n_pairs, 0))
-        names = (*labels, sides.other)
+        names = (*labels, other)
         pairs = list(zip(first.tolist(), second.tolist(), strict=True))
         return cls(
             form=form,
-            cells=_table(notion.signs, first, second, n_groups),
-            blocks=np.kron(notion.signs, ends) if sides.other == "all" else nothing,
-            aux=np.kron(np.eye(n_signs), ends) if sides.other == "centre" else nothing,
+            cells=_table(notion.signs, first, second, len(labels)),
+            blocks=np.kron(notion.signs, ends) if other == "all" else nothing,
+            aux=np.kron(np.eye(n_signs), ends) if other == "centre" else nothing,
             names=tuple(form.name(names[a], names[b], which) for which in notion.sign_names for a, b in pairs),
-            share=0.5 if sides.other == "centre" else 1.0,
+            share=0.5 if other == "centre" else 1.0,
             averaged=notion.agg == "mean" and n_pairs > 0,
         )
 
