@@ -135,17 +135,11 @@ class FairData:
         X : ndarray, CSR matrix or Table of shape (n_samples, n_features)
         y : ndarray of shape (n_samples,)
         codes : ndarray of shape (n_samples,)
-            Group of every row, in ``0 .. len(labels) - 1``; every group has at least one row.
-        labels : tuple
+            Group of every row, in ``0 .. len(labels) - 1``; every group has at least one row, unless there are unions.
         sample_weight : ndarray of shape (n_samples,), optional
             Non-negative. Rows of weight zero are dropped: they are as if they had never been given.
-        unions : Unions, optional
-            Groups that may overlap, of which the groups here are the parts; then a part may be without rows.
-        clusters : ndarray of shape (n_samples,), optional
-        n_ignored : int, default=0
-            The number of groups, the last ones, that constraints leave out.
-        strata : Strata, optional
-        label_names : dict from float to str, optional
+        labels, unions, clusters, n_ignored, strata, label_names
+            Attributes of the data.
         """
         weights = np.ones(y.shape[0]) if sample_weight is None else sample_weight
         order = np.lexsort((y, codes))
