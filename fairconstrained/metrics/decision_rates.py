@@ -15,7 +15,7 @@ from fairconstrained.metrics.comparisons import CellRates, Comparison, MetricRow
 from fairconstrained.metrics.group_rates import (
     GROUP_RATES,
     RULE_NAMES,
-    ScoredRows,
+    LabelledRows,
     checked_strata,
     given_of,
     rates_compared,
@@ -98,7 +98,7 @@ def _measured(
     labels = (check_binary_labels if chosen.asks_for_labels else check_predictions)(y_true, y_pred, pos_label)
     groups = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
     scores = np.where(labels.y_pred, 1.0, -1.0)
-    rows = ScoredRows(scores, labels.y_true, labels.names, groups, checked_strata(strata, scores.size))
+    rows = LabelledRows(scores, labels.y_true, labels.names, groups, checked_strata(strata, scores.size))
     found = rows.measured(chosen, Notion(chosen.targets, RULE_NAMES[rule], agg)).checked(rows, rate, on_empty)
     if not return_groups:
         return found.value

@@ -19,9 +19,8 @@ from fairconstrained.metrics.cell_means import (
     rate_notion,
 )
 from fairconstrained.metrics.classes import checked_class_scores, class_log_loss
-from fairconstrained.metrics.comparisons import CellMeans, CellRates, Comparison, MetricRows, everyone, gaps_of_pairs
-from fairconstrained.metrics.contrasts import Contrast, OverallGaps
-from fairconstrained.metrics.group_rates import Rate, ScoredRows
+from fairconstrained.metrics.comparisons import CellMeans, CellRates, Comparison, MetricRows, everyone
+from fairconstrained.metrics.group_rates import LabelledRows, Rate, means_compared
 from fairconstrained.metrics.rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.validation import (
@@ -62,7 +61,7 @@ def _losses(rows: MetricRows) -> Comparison:
         names, blocks = ["all"], everyone(numbers.size)
     else:
         names, blocks = [f"{label}" for label in labels], numbers == np.arange(len(labels))[:, None]
-    return _comparison(rows, class_log_loss(scores, numbers), blocks, tuple(names), notion, **facts)
+    return means_compared(rows, class_log_loss(scores, numbers), blocks, tuple(names), notion, **facts)
 
 
 def _rates(rows: MetricRows) -> Comparison:
@@ -81,20 +80,7 @@ def _compared(
     targets = np.where(positive, 1.0, -1.0)
     blocks = notion.blocks(targets).members
     names = ("all",) if notion.targets is None else tuple(_SIGN_NAMES[target] for target in notion.targets)
-    return _comparison(rows, function(scores, targets), blocks, names, notion, **facts)
-
-
-def _comparison(
-    rows: MetricRows, values: np.ndarray, blocks: np.ndarray, names: tuple[str, ...], notion: Notion, **facts: Any
-) -> Comparison:
-    groups = check_groups(rows.sensitive_features, None, values.size, overlapping=True).groups
-    with_overall = notion.reference != "pairwise"
-    contrast: Contrast = gaps_of_pairs(rows, groups, len(blocks), notion.agg_labels)
-    if with_overall:
-        shape = {"n_blocks": len(blocks), "n_groups": len(groups.names)}
-        signed = notion.reference == "excess"
-        contrast = OverallGaps(**shape, fold=notion.agg_labels, agg=rows.params.get("agg", "max"), signed=signed)
-    return Comparison(values, blocks, names, groups, contrast, with_overall=with_overall, **facts)
+    return means_compared(rows, function(scores, targets), blocks, names, notion, **facts)
 
 
 @register(
@@ -197,7 +183,7 @@ def loss_parity_gap(
             raise ValueError("scores of more than two labels take loss='log_loss' and agg_labels='max'.")
         groups = check_groups(sensitive_features, sample_weight, len(of_classes[0]), overlapping=True)
         return _gap_of_classes(*of_classes, groups, notion, on_empty, return_groups)
-    rows = ScoredRows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
+    rows = LabelledRows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
     return _gap(rows, loss, notion, on_empty, "loss", return_groups)
 
 
@@ -216,7 +202,7 @@ def _gap_of_classes(
     notion = notion._replace(targets=(1.0,) if told_apart else None)
     found = []
     for label, rows in within.items():
-        scored = ScoredRows(losses, rows, (f"not {label}", f"{label}"), groups)
+        scored = LabelledRows(losses, rows, (f"not {label}", f"{label}"), groups)
         found.append(cast(tuple[float, pd.DataFrame], _gap(scored, "score", notion, on_empty, "loss", True)))
     values, tables = zip(*found, strict=True)
     value = float(np.max(values))
@@ -303,13 +289,13 @@ def rate_gap(
     check_option("constraint", constraint, RATE_NOTIONS)
     check_option("rate", rate, RATES)
     check_option("agg", agg, AGGREGATES)
-    rows = ScoredRows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
+    rows = LabelledRows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
     notion = rate_notion(constraint, rate)._replace(agg=agg)
     return _gap(rows, rate, notion, on_empty, "rate", return_groups)
 
 
 def _gap(
-    rows: ScoredRows, function: str, notion: Notion, on_empty: OnEmpty, what: str, return_groups: bool
+    rows: LabelledRows, function: str, notion: Notion, on_empty: OnEmpty, what: str, return_groups: bool
 ) -> float | tuple[float, pd.DataFrame]:
     """The gap between the groups' means of a function of the rows, and perhaps the table by group."""
     found = rows.measured(Rate(function), notion)

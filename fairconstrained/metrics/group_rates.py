@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -29,11 +30,12 @@ __all__ = [
     "AMONG",
     "GROUP_RATES",
     "RULE_NAMES",
+    "LabelledRows",
     "Rate",
-    "ScoredRows",
     "checked_strata",
     "given_of",
     "group_rates",
+    "means_compared",
     "rate_named",
     "rates_compared",
 ]
@@ -136,7 +138,7 @@ def checked_strata(strata: Any, n_samples: int) -> Strata | None:
     return Strata.of_rows(strata, n_samples, "the labels or scores")
 
 
-class ScoredRows(NamedTuple):
+class LabelledRows(NamedTuple):
     """Scores, labels as booleans with their names, groups, and perhaps strata."""
 
     scores: np.ndarray
@@ -198,7 +200,7 @@ class RatesMeasured(NamedTuple):
     gaps: np.ndarray
     notion: Notion
 
-    def checked(self, rows: ScoredRows, rate: str, on_empty: OnEmpty) -> Self:
+    def checked(self, rows: LabelledRows, rate: str, on_empty: OnEmpty) -> Self:
         """Raise ValueError where the value does not exist, unless ``on_empty`` is "nan"."""
         check_option("on_empty", on_empty, ("raise", "nan"))
         if on_empty == "nan" or not np.isnan(self.value):
@@ -220,7 +222,7 @@ class RatesMeasured(NamedTuple):
             f"Compare differences (rule='difference'). {NAN_INSTEAD}"
         )
 
-    def table(self, rows: ScoredRows, rate: str) -> pd.DataFrame:
+    def table(self, rows: LabelledRows, rate: str) -> pd.DataFrame:
         """Return one row for each group, with the rate in every block and the number that the rule compares."""
         columns = [rate + name.replace(", ", "_", 1) for name in self.notion.block_names]
         return rows.groups.table(**dict(zip(columns, self.means, strict=True)), gap=self.gaps)
@@ -235,19 +237,16 @@ def rates_compared(rows: MetricRows, rate: Rate, reference: Reference, strata: A
     found = checked_strata(strata, scores.size)
     names = None if found is None else tuple(map(str, found.labels))
     notion = Notion(rate.targets, reference, strata=names)
-    groups = check_groups(rows.sensitive_features, None, scores.size, overlapping=True).groups
     members = notion.blocks(targets, strata=found).members
     if rate.given is not None:
         members = members & (ROW_FUNCTIONS[rate.given](scores, targets) > 0)
-    shape = {"n_blocks": len(members), "n_groups": len(groups.names)}
-    values = rate.values(scores, targets)
-    return Comparison(
+    values, block_names = rate.values(scores, targets), [name.removeprefix(", ") for name in notion.block_names]
+    return means_compared(
+        rows,
         1 - values if notion.rule.is_floor else values,
         members,
-        tuple(name.removeprefix(", ") or "all rows" for name in notion.block_names),
-        groups,
-        _CONTRASTS[reference](**shape, agg=rows.params.get("agg", "max")),
-        with_overall=reference == "overall",
+        tuple(name or "all rows" for name in block_names),
+        notion,
         limits=(0.0, 1.0) if rate.most == 1 else None,
         counts_events=rate.counts_rows,
     )
@@ -256,10 +255,23 @@ def rates_compared(rows: MetricRows, rate: Rate, reference: Reference, strata: A
 _CONTRASTS: dict[Reference, Callable[..., Contrast]] = {
     "pairwise": PairGaps,
     "overall": OverallGaps,
+    "excess": partial(OverallGaps, signed=True),
     "ratio": RatioGaps,
     "floor": LargestCell,
     "ceiling": LargestCell,
 }
+
+
+def means_compared(
+    rows: MetricRows, values: np.ndarray, blocks: np.ndarray, names: tuple[str, ...], notion: Notion, **facts: Any
+) -> Comparison:
+    """Means of the rows' values in groups and blocks, compared by the rule of the notion; ``facts`` of `Comparison`."""
+    groups = check_groups(rows.sensitive_features, None, values.size, overlapping=True).groups
+    contrast = _CONTRASTS[notion.reference](
+        n_blocks=len(blocks), n_groups=len(groups.names), fold=notion.agg_labels, agg=rows.params.get("agg", "max")
+    )
+    with_overall = notion.reference in ("overall", "excess")
+    return Comparison(values, blocks, names, groups, contrast, with_overall=with_overall, **facts)
 
 
 def _named(params: dict[str, Any]) -> tuple[Rate, Reference]:
@@ -374,7 +386,7 @@ def group_rates(
     check_option("rule", rule, RULE_NAMES)
     chosen = rate_named(rate, among)
     labels = np.ones(np.size(y_score)) if y_true is None and not chosen.asks_for_labels else y_true
-    rows = ScoredRows.of(labels, y_score, sensitive_features, sample_weight, pos_label, strata)
+    rows = LabelledRows.of(labels, y_score, sensitive_features, sample_weight, pos_label, strata)
     found = rows.measured(chosen, Notion(chosen.targets, RULE_NAMES[rule])).checked(rows, rate, on_empty)
     if not return_groups:
         return found.value
