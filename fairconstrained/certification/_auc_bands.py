@@ -126,5 +126,5 @@ def _between_sets(sample: Sample) -> Evidence:
 
 def _evidence(sample: Sample, cells: AUCBands) -> Evidence:
     n_ends = 2 * int((cells.pairs[:1, :, 0] != cells.pairs[:1, :, 1]).sum())
-    contrast = AUCGaps(n_differences=len(cells.pairs), n_ends=n_ends, agg=sample.params.get("agg", "max"))
+    contrast = AUCGaps(n_differences=len(cells.pairs), tails_of_one=n_ends, agg=sample.params.get("agg", "max"))
     return CellEvidence(sample.gap, sample.n_samples, cells, contrast)

@@ -162,7 +162,7 @@ def auc_evidence(sample: Sample, method: str, bounds: Callable[[np.ndarray, np.n
     statistics = tuple(known[sets] for sets in found.pairs)
     n_ends = sum(0 if statistic is None else statistic.n_ends for statistic in statistics[:2])
     agg = sample.params.get("agg", "max")
-    contrast = AUCGaps(n_differences=len(found.differences), n_ends=n_ends, agg=agg)
+    contrast = AUCGaps(n_differences=len(found.differences), tails_of_one=n_ends, agg=agg)
     return CellEvidence(sample.gap, sample.n_samples, AUCStatistics(found, statistics, method), contrast)
 
 

@@ -47,20 +47,18 @@ class Contrast(ABC):
         Aggregate of the blocks of each pair.
     agg : {"max", "mean"}
         Aggregate of the pairs.
+    tails_of_one : int
+        Ends that bound the difference of one pair in one block.
     """
 
     n_blocks: int = 1
     n_groups: int = 1
     fold: AggregateLabels = "max"
     agg: Aggregate = "max"
+    tails_of_one: int = 2
 
     #: Name of one comparison, for reports.
     item: ClassVar[str] = "pair of groups"
-
-    @property
-    def tails_of_one(self) -> int:
-        """Ends that bound the difference of one pair in one block."""
-        return 2
 
     @abstractmethod
     def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -151,11 +149,7 @@ class RankGaps(Contrast):
     """
 
     intervals: PercentileIntervals
-
-    @property
-    def tails_of_one(self) -> int:
-        """Both ends of both ranks."""
-        return 4
+    tails_of_one: int = 4
 
     @override
     def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -208,12 +202,8 @@ class RatioGaps(Contrast):
 class LargestCell(Contrast):
     """The largest rate or mean of any group in any block."""
 
+    tails_of_one: int = 1
     item: ClassVar[str] = "group"
-
-    @property
-    def tails_of_one(self) -> int:
-        """One."""
-        return 1
 
     @property
     def n_items(self) -> int:
@@ -226,29 +216,13 @@ class LargestCell(Contrast):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneCell(Contrast):
+class OneCell(LargestCell):
     """The rate or mean of a single cell."""
-
-    item: ClassVar[str] = "cell"
-
-    @property
-    def tails_of_one(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def n_items(self) -> int:
-        """One."""
-        return 1
 
     @property
     @override
     def words(self) -> str:
         return "1 end of one interval"
-
-    @override
-    def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        return upper.ravel()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,18 +232,10 @@ class AUCGaps(Contrast):
     Parameters
     ----------
     n_differences : int
-    n_ends : int
-        Ends that the bound of one difference is made of.
     """
 
     n_differences: int
-    n_ends: int
     item: ClassVar[str] = "difference of AUCs"
-
-    @property
-    def tails_of_one(self) -> int:
-        """As given."""
-        return self.n_ends
 
     @property
     def n_items(self) -> int:
