@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -67,24 +68,31 @@ class ComparedAUCs:
         sets = AUCDifference(above, below, above, below)
         return float(difference_aucs(self.scores, self.cells, np.ones(self.scores.size), self.n_cells, [sets])[0, 0])
 
-    def table(self, lower: np.ndarray, upper: np.ndarray, estimates: Sequence[float]) -> pd.DataFrame:
-        """Return one row for every AUC that is not 1/2 by definition."""
-        rows = [
-            {
-                "above": self.names[above],
-                "below": self.names[below],
-                "n_above": self.size(above),
-                "n_below": self.size(below),
-                "estimate": estimate,
-                "lower": low,
-                "upper": high,
-            }
-            for (above, below), estimate, low, high in zip(
-                self.pairs, estimates, lower.ravel(), upper.ravel(), strict=True
-            )
-            if set(above) != set(below)
-        ]
-        return pd.DataFrame(rows)
+    @property
+    def are_disjoint(self) -> bool:
+        """Whether the four sets of each difference have no rows in common, so that its two AUCs are independent."""
+        return all(len(set(cells)) == len(cells) for cells in (list(chain(*sets)) for sets in self.differences))
+
+    def table(self, estimates: Sequence[float], **ends: np.ndarray) -> pd.DataFrame:
+        """Return one row for every AUC that is not 1/2 by definition.
+
+        Parameters
+        ----------
+        estimates : sequence of float
+            AUCs of the sample, in the order of ``pairs``.
+        **ends : ndarray of shape (n_differences, 2)
+            Further columns.
+        """
+        above, below = zip(*self.pairs, strict=True)
+        columns = {
+            "above": [self.names[cells] for cells in above],
+            "below": [self.names[cells] for cells in below],
+            "n_above": list(map(self.size, above)),
+            "n_below": list(map(self.size, below)),
+            "estimate": estimates,
+        }
+        table = pd.DataFrame(columns | {name: values.ravel() for name, values in ends.items()})
+        return table[[set(pair[0]) != set(pair[1]) for pair in self.pairs]].reset_index(drop=True)
 
 
 def auc_of_scores(above: np.ndarray, below: np.ndarray) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -62,17 +61,13 @@ class BetsOnDifferences(Evidence):
 
     Parameters
     ----------
-    gap : float
-    n_samples : int
     found : ComparedAUCs
     agg : {"max", "mean"}
     """
 
-    gap: float
-    n_samples: int
     found: ComparedAUCs
     agg: Aggregate
-    method: ClassVar[str] = "betting"  # type: ignore[misc]
+    method: ClassVar[str] = "betting"
     _known: dict[float, float] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -94,9 +89,7 @@ class BetsOnDifferences(Evidence):
 
     def cells(self, delta: float) -> pd.DataFrame:
         """Implement `Evidence.cells`; counts and estimates only, as the bound is one of their difference."""
-        aucs = [self._samples[sets].auc for sets in self.found.pairs]
-        ends = np.full(len(aucs), np.nan)
-        return self.found.table(ends, ends, aucs).drop(columns=["lower", "upper"])
+        return self.found.table([self._samples[sets].auc for sets in self.found.pairs])
 
     @cached_property
     def _samples(self) -> dict[tuple[Set, Set], TwoSamples]:
@@ -120,6 +113,6 @@ class BetsOnDifferences(Evidence):
 @offers("betting", AUCDifferences)
 def _aucs(sample: Sample) -> Evidence:
     found = compared_aucs(sample)
-    if all(len(set(cells)) == len(cells) for cells in (list(chain(*sets)) for sets in found.differences)):
+    if found.are_disjoint:
         return BetsOnDifferences(sample.gap, sample.n_samples, found, sample.params.get("agg", "max"))
     return auc_evidence(sample, "betting", _BetsOnAUC.of)

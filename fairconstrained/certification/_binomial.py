@@ -20,16 +20,10 @@ import pandas as pd
 from scipy.stats import beta
 from typing_extensions import override
 
-from fairconstrained.certification._ranks import RankCells, rank_cells
-from fairconstrained.certification.evidence import CellEvidence, Cells, Evidence, offers
+from fairconstrained.certification._ranks import RankCells
+from fairconstrained.certification.evidence import CellEvidence, Cells, offers
 from fairconstrained.certification.sample import Sample
-from fairconstrained.metrics.comparisons import (
-    CellRates,
-    Comparison,
-    NotOffered,
-    RanksOfThresholds,
-    contrast_of_ranks,
-)
+from fairconstrained.metrics.comparisons import CellRates, Comparison, NotOffered, RanksOfThresholds
 from fairconstrained.metrics.contrasts import Contrast
 
 __all__ = ["Proportions", "RankProportions", "binomial_ends", "counted_events"]
@@ -77,8 +71,9 @@ class Proportions(Cells):
     method: ClassVar[str] = "binomial"
 
     @classmethod
-    def evidence(cls, sample: Sample, found: Comparison) -> CellEvidence:
-        """Return the evidence of a comparison whose values are 0 and 1."""
+    def evidence(cls, sample: Sample) -> CellEvidence:
+        """Return the evidence of a sample about the rates that the metric compares."""
+        found = counted_events(sample)
         cells = cls(found.sums(found.values), found.counts, found.index)
         return CellEvidence(sample.gap, sample.n_samples, cells, found.contrast)
 
@@ -117,15 +112,10 @@ class RankProportions(RankCells):
         return lower[:, None], upper[:, None]
 
 
-@offers("binomial", RanksOfThresholds)
-def _all_thresholds(sample: Sample) -> Evidence:
-    cells = RankProportions(*rank_cells(sample))
-    return CellEvidence(sample.gap, sample.n_samples, cells, contrast_of_ranks(sample.params, cells.labels))
+offers("binomial", RanksOfThresholds)(RankProportions.evidence)
 
 
-@offers("binomial", CellRates)
-def _one_rate_per_cell(sample: Sample) -> Evidence:
-    return Proportions.evidence(sample, counted_events(sample))
+offers("binomial", CellRates)(Proportions.evidence)
 
 
 def counted_events(sample: Sample) -> Comparison:

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from typing_extensions import override
 
-from fairconstrained.certification._ranks import RankCells, rank_cells
-from fairconstrained.certification.evidence import CellEvidence, Evidence, offers
+from fairconstrained.certification._ranks import RankCells
+from fairconstrained.certification.evidence import Evidence, offers
 from fairconstrained.certification.sample import Sample
-from fairconstrained.metrics.comparisons import NotOffered, QuantileDistances, RanksOfThresholds, contrast_of_ranks
+from fairconstrained.metrics.comparisons import NotOffered, QuantileDistances, RanksOfThresholds
 from fairconstrained.metrics.contrasts import counted
 from fairconstrained.metrics.rates import AGGREGATES, Aggregate
 from fairconstrained.metrics.transport import Distribution, group_distributions
@@ -50,10 +50,7 @@ class RankBands(RankCells):
         return ends[0][:, None], ends[1][:, None]
 
 
-@offers("dkw", RanksOfThresholds)
-def _all_thresholds(sample: Sample) -> Evidence:
-    cells = RankBands(*rank_cells(sample))
-    return CellEvidence(sample.gap, sample.n_samples, cells, contrast_of_ranks(sample.params, cells.labels))
+offers("dkw", RanksOfThresholds)(RankBands.evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +63,6 @@ class QuantileBands(Evidence):
 
     Parameters
     ----------
-    gap : float
-    n_samples : int
     distributions : list of tuple of two ndarrays
         Atoms in increasing order and their masses, by group.
     index : Index
@@ -75,12 +70,10 @@ class QuantileBands(Evidence):
     agg : {"max", "mean"}
     """
 
-    gap: float
-    n_samples: int
     distributions: list[Distribution] = field(repr=False)
     index: pd.Index
     agg: Aggregate
-    method: ClassVar[str] = "dkw"  # type: ignore[misc]
+    method: ClassVar[str] = "dkw"
 
     @property
     def counts(self) -> np.ndarray:

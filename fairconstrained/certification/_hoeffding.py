@@ -9,7 +9,8 @@ whole has the root of the sum of the squared widths, and a single event.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import chain, combinations
+from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -34,8 +35,6 @@ class SumsOfEstimates(Evidence):
 
     Parameters
     ----------
-    gap : float
-    n_samples : int
     gaps : ndarray of shape (n_items,)
         Gaps of the pairs of groups.
     spreads : ndarray of shape (n_items,)
@@ -45,7 +44,6 @@ class SumsOfEstimates(Evidence):
     agg : {"max", "mean"}
     table : DataFrame
         Counts and estimates.
-    method : str
 
     References
     ----------
@@ -53,14 +51,12 @@ class SumsOfEstimates(Evidence):
     for U-statistics.
     """
 
-    gap: float
-    n_samples: int
     gaps: np.ndarray
     spreads: np.ndarray
     most: float
     agg: Aggregate
     table: pd.DataFrame = field(repr=False)
-    method: str = "hoeffding"
+    method: ClassVar[str] = "hoeffding"
 
     @property
     @override
@@ -96,10 +92,9 @@ def _over_labels(sample: Sample) -> Evidence:
         raise NotOffered("'hoeffding' is for the sum over the labels, agg_labels='sum'.")
     if found.with_overall or found.groups.unions is not None:
         raise NotOffered("'hoeffding' needs rates that are independent: of groups that do not overlap.")
-    counts, hits = found.counts, found.sums(found.values)
-    rates = hits / counts
+    counts = found.counts
+    rates = found.sums(found.values) / counts
     pairs = list(combinations(range(counts.shape[1]), 2))
-    columns = {"n_samples": counts.astype(int), "n_hits": hits.astype(int), "estimate": rates}
     return SumsOfEstimates(
         gap=sample.gap,
         n_samples=sample.n_samples,
@@ -107,19 +102,17 @@ def _over_labels(sample: Sample) -> Evidence:
         spreads=np.array([(1 / counts[:, a] + 1 / counts[:, b]).sum() for a, b in pairs]),
         most=float(len(counts)),
         agg=found.contrast.agg,
-        table=pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index=found.index),
+        table=found.table,
     )
 
 
 @offers("hoeffding", AUCDifferences)
 def _between_aucs(sample: Sample) -> Evidence:
-    """Where the four sets of each difference are disjoint, its two AUCs are independent."""
     found = compared_aucs(sample)
-    if any(len(set(cells)) < len(cells) for cells in (list(chain(*sets)) for sets in found.differences)):
+    if not found.are_disjoint:
         raise NotOffered("'hoeffding' needs AUCs that are independent: between four sets without common rows.")
     aucs = np.array([found.auc(*sets) for sets in found.pairs]).reshape(-1, 2)
     smaller = np.array([min(map(found.size, sets)) for sets in found.pairs]).reshape(-1, 2)
-    ends = np.full(aucs.size, np.nan)
     return SumsOfEstimates(
         gap=sample.gap,
         n_samples=sample.n_samples,
@@ -127,5 +120,5 @@ def _between_aucs(sample: Sample) -> Evidence:
         spreads=(1 / smaller).sum(axis=1),
         most=1.0,
         agg=sample.params.get("agg", "max"),
-        table=found.table(ends, ends, aucs.ravel().tolist()).drop(columns=["lower", "upper"]),
+        table=found.table(aucs.ravel().tolist()),
     )

@@ -277,17 +277,9 @@ def calibration_rows(strata: np.ndarray, fraction: float, rng: np.random.Generat
 
 @dataclass(frozen=True, eq=False)
 class Planner:
-    r"""Predictions of the certificate for inner bounds, from held-out rows of the fit part.
+    """Predictions of the certificate for inner bounds, from held-out rows of the fit part.
 
-    With the gap :math:`\hat g` that models of the folds have on their held-out rows, the bound :math:`B(\hat g, n)` of
-    a sample with these estimates and as many rows as will be used for calibration, and the standard deviation
-    :math:`\sigma` of :math:`\hat g`, the prediction is
-
-    .. math:: B(\hat g, n_{cal}) + z_{power} \, \sigma \sqrt{n_{fit} / n_{cal} + 2}.
-
-    The three variances are those of the gap on the calibration rows, of :math:`\hat g` itself, and of the final model's
-    own gap: it meets its bound on ``n_fit`` rows, so that its gap in the population deviates by as much as the gap
-    measured on ``n_fit`` rows does.
+    The formula and its three variances are in the notes of `CertifiedFairClassifier`.
 
     Attributes
     ----------

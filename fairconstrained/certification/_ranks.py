@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from typing_extensions import override
 
-from fairconstrained.certification.evidence import Cells
+from fairconstrained.certification.evidence import CellEvidence, Cells
 from fairconstrained.certification.sample import Sample
-from fairconstrained.metrics.comparisons import cell_index
+from fairconstrained.metrics.comparisons import cell_index, contrast_of_ranks
 from fairconstrained.metrics.contrasts import Contrast
 from fairconstrained.metrics.ranks import rank_table
 from fairconstrained.metrics.validation import check_groups, check_scores
@@ -37,6 +37,12 @@ class RankCells(Cells):
     ranks: np.ndarray
     counts: np.ndarray
     labels: tuple[Hashable, ...]
+
+    @classmethod
+    def evidence(cls, sample: Sample) -> CellEvidence:
+        """Return the evidence of a sample about the largest gap over all thresholds."""
+        cells = cls(*rank_cells(sample))
+        return CellEvidence(sample.gap, sample.n_samples, cells, contrast_of_ranks(sample.params, cells.labels))
 
     @override
     def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:

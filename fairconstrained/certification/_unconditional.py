@@ -112,16 +112,12 @@ class DifferencesOfRates(Evidence):
 
     Parameters
     ----------
-    gap : float
-    n_samples : int
     found : Comparison
         Comparison of the rates of groups that do not overlap.
     """
 
-    gap: float
-    n_samples: int
     found: Comparison
-    method: ClassVar[str] = "unconditional"  # type: ignore[misc]
+    method: ClassVar[str] = "unconditional"
     _precision: ClassVar[float] = 1e-3  # counts are rounded, and a bound takes its time
 
     @property
@@ -166,9 +162,7 @@ class DifferencesOfRates(Evidence):
 
     def cells(self, delta: float) -> pd.DataFrame:
         """Implement `Evidence.cells`; counts and estimates only, as the bound is one of their difference."""
-        counts, hits = self.found.counts.ravel(), self.found.sums(self.found.values).ravel()
-        columns = {"n_samples": counts.astype(int), "n_hits": hits.astype(int), "estimate": hits / counts}
-        return pd.DataFrame(columns, index=self.found.index)
+        return self.found.table
 
 
 @offers("unconditional", CellRates)

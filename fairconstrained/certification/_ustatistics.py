@@ -138,7 +138,8 @@ class AUCStatistics(Cells):
 
     @override
     def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
-        return self.found.table(*self.ends(delta), [self.found.auc(*sets) for sets in self.found.pairs])
+        lower, upper = self.ends(delta)
+        return self.found.table([self.found.auc(*sets) for sets in self.found.pairs], lower=lower, upper=upper)
 
 
 def auc_evidence(sample: Sample, method: str, bounds: Callable[[np.ndarray, np.ndarray], EndsOfAUC]) -> CellEvidence:

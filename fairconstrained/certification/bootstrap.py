@@ -147,20 +147,16 @@ class BootstrapEvidence(Evidence):
 
     Parameters
     ----------
-    gap : float
-    n_samples : int
     replicates : Replicates
     strata : DataFrame
         Description of every stratum, and its number of rows.
     n_resamples : int
     """
 
-    gap: float
-    n_samples: int
     replicates: Replicates = field(repr=False)
     strata: pd.DataFrame
     n_resamples: int
-    method: ClassVar[str] = "bootstrap"  # type: ignore[misc]
+    method: ClassVar[str] = "bootstrap"
     is_distribution_free: ClassVar[bool] = False
 
     @property

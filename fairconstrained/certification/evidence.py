@@ -26,6 +26,7 @@ METHODS = ("betting", "hoeffding", "unconditional", "binomial", "ustatistic", "b
 _LARGEST_SCALE = 1e8
 
 
+@dataclass(frozen=True, eq=False)
 class Evidence(ABC):
     """Evidence of a sample about a gap in the population.
 
@@ -42,7 +43,7 @@ class Evidence(ABC):
 
     gap: float
     n_samples: int
-    method: str
+    method: ClassVar[str]
     is_distribution_free: ClassVar[bool] = True
     #: Relative precision of `sufficient_scale`.
     _precision: ClassVar[float] = 1e-6
@@ -129,14 +130,10 @@ class CellEvidence(Evidence):
 
     Parameters
     ----------
-    gap : float
-    n_samples : int
     of_cells : Cells
     contrast : Contrast
     """
 
-    gap: float
-    n_samples: int
     of_cells: Cells
     contrast: Contrast
 
@@ -173,14 +170,10 @@ class ClassEvidence(Evidence):
 
     Parameters
     ----------
-    gap : float
-    n_samples : int
     of_class : dict of Evidence
         Evidence about every class.
     """
 
-    gap: float
-    n_samples: int
     of_class: dict[Any, Evidence]
     _known: dict[tuple[float, float], dict[Any, float]] = field(default_factory=dict, init=False, repr=False)
 

@@ -123,6 +123,13 @@ class Comparison:
         """The cells, row by row of `sums`."""
         return cell_index([*self.groups.names, *([_ALL] if self.with_overall else [])], self.names)
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """Numbers of rows and of events in the cells, and their rates."""
+        counts, hits = self.counts.ravel(), self.sums(self.values).ravel()
+        columns = {"n_samples": counts.astype(int), "n_hits": hits.astype(int), "estimate": hits / counts}
+        return pd.DataFrame(columns, index=self.index)
+
 
 @dataclass(frozen=True)
 class Compared:
