@@ -81,11 +81,8 @@ class AUCSets:
             If the constraint or the protected group is unknown, masks do not fit the data, or targets are not -1 and +1
             where positives are told from negatives.
         """
-        return cls._find(data, _ask(constraint, data) if callable(constraint) else constraint, protected)
-
-    @classmethod
-    def _find(cls, data: FairData, constraint: Any, protected: Hashable | None) -> Self:
-        return (cls._of_groups if isinstance(constraint, str) else cls._of_masks)(data, constraint, protected)
+        given: Any = _ask(constraint, data) if callable(constraint) else constraint
+        return (cls._of_groups if isinstance(given, str) else cls._of_masks)(data, given, protected)
 
     @classmethod
     def _of_groups(cls, data: FairData, constraint: str, protected: Hashable | None) -> Self:
@@ -122,12 +119,12 @@ class AUCSets:
 
     def on(self, data: FairData) -> Self:
         """Return these sets among other rows, where they may be empty."""
-        return self._find(data, self.constraint, self.protected)
+        return self.of(data, self.constraint, self.protected)
 
     @property
     def name(self) -> str:
         """Name of the constraint."""
-        return self.constraint if isinstance(self.constraint, str) else MASKS_NAME
+        return self.constraint if self.are_named else MASKS_NAME
 
     @cached_property
     def mass(self) -> np.ndarray:
@@ -219,27 +216,20 @@ class AUCSets:
         A sum over two sets counts a pair ``1 / (n m)``, which is 1e-8 for some thousand rows, and one row ``1 / n``:
         a difference of AUCs that is far below what a single row makes is zero for every purpose.
         """
-        heaviest = cell_maxima(self.codes, self.n_cells, self.data.weights.numpy())
-
-        def shares(cells: Sequence[int]) -> float:
-            return float(heaviest[list(cells)].max() / self.mass[list(cells)].sum())
-
-        def weight_of(above: Sequence[int], below: Sequence[int]) -> np.ndarray:
-            """Weights of a pair and of a row; a set against itself is one half whatever the scores."""
-            if above == below:
-                return np.zeros(2)
-            first, second = shares(above), shares(below)
-            return np.array([first * second, max(first, second)])
-
-        weights = [
-            weight_of(d.above, d.below) + weight_of(d.reference_above, d.reference_below) for d in self.differences
-        ]
-        pair, row = np.max([np.zeros(2), *weights], axis=0)
+        heaviest, unions = cell_maxima(self.codes, self.n_cells, self.data.weights.numpy()), self.unions
+        mass = np.maximum(unions.members @ self.mass, np.finfo(float).tiny)
+        shares = (unions.members * heaviest).max(axis=1, initial=0.0) / mass
+        above, below = shares[unions.above], shares[unions.below]
+        # the weights of a pair and of a row in both AUCs; a set against itself is one half whatever the scores
+        pair, row = (
+            np.where(unions.above == unions.below, 0.0, weights).sum(axis=1).max(initial=0.0)
+            for weights in (above * below, np.maximum(above, below))
+        )
         return float(min(max(pair, RESOLUTION), row))
 
     def sizes(self) -> CellSizes:
         """Sizes of the sets that are compared; those that are compared with themselves count for nothing."""
-        return self._mask_sizes() if not isinstance(self.constraint, str) else self._group_sizes()
+        return self._group_sizes() if self.are_named else self._mask_sizes()
 
     def _group_sizes(self) -> CellSizes:
         """Sizes of the unions of groups' positives and negatives, which may be empty."""
