@@ -145,7 +145,7 @@ class BoundSplitParity(DirectSlopes, BoundParity, DifferenceOfConvex, Stochastic
     def on(self, data: FairData) -> Self:
         # computing it anew for every mini-batch would take as long as a step of a small network
         same = self.targets is None and data.codes is self.data.codes and data.weights is self.data.weights
-        return self._keeping(self._of_data if same else self._of_groups, data=data)
+        return self._changed(self._of_data if same else self._of_groups, data=data)
 
     def split_rates(self, scores: Tensor, thresholds: Tensor) -> tuple[Tensor, Tensor]:
         """Two parts, convex in scores and thresholds, whose difference are the rates of `rates_at`."""

@@ -61,13 +61,10 @@ class BoundSmoothed(BoundConstraint, FullBatch):
         refined = self._changed(surrogate=surrogate, margin=margin)
         return refined._changed(correction=refined._correction_at(scores))
 
-    def _changed(self, **fields: Any) -> Self:
-        """Return the bound with other fields, of which the cached properties named in `_of_data` do not depend."""
-        return self._keeping(self._of_data, **fields)
-
-    def _keeping(self, names: Iterable[str], **fields: Any) -> Self:
-        """Return the bound with other fields, and with the cached properties of these names that are known."""
+    def _changed(self, kept: Iterable[str] | None = None, **fields: Any) -> Self:
+        """Return the bound with other fields, and with the cached properties that are ``kept``; None: `_of_data`."""
         changed, known = replace(self, **fields), self.__dict__
+        names = self._of_data if kept is None else kept
         changed.__dict__.update({name: known[name] for name in names if name in known})
         return changed
 
