@@ -17,7 +17,7 @@ from fairconstrained.metrics.comparisons import (
     everyone,
 )
 from fairconstrained.metrics.intervals import PercentileIntervals
-from fairconstrained.metrics.ranks import gaps_by_threshold, pair_gaps, rank_blocks, worst_gap
+from fairconstrained.metrics.ranks import RankTable, gaps_by_threshold, pair_gaps, worst_gap
 from fairconstrained.metrics.rates import (
     AGGREGATES,
     Aggregate,
@@ -109,8 +109,7 @@ def partial_statistical_parity_gap(
     worst = worst_gap(scores, *rows.arrays, intervals, normalize)
     gap = worst.gap
     if agg != "max":  # the maximum needs no loop over the pairs of groups
-        blocks = rank_blocks(scores, *rows.arrays)
-        by_pair = [pair_gaps(ranks, intervals, normalize) for _, ranks in blocks]
+        by_pair = [pair_gaps(ranks, intervals, normalize) for _, ranks in RankTable(scores, *rows.arrays)]
         gap = aggregate_pairs(np.max(by_pair, axis=0), agg)
     if not return_groups:
         return gap

@@ -22,7 +22,6 @@ __all__ = [
     "WorstGap",
     "gaps_by_threshold",
     "pair_gaps",
-    "rank_blocks",
     "rank_table",
     "ranks_of_models",
     "worst_gap",
@@ -84,6 +83,10 @@ class RankTable:
         """Number of blocks."""
         return self._starts.size
 
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Blocks one after the other."""
+        return map(self.block, range(len(self)))
+
     def block(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Thresholds of a block, of shape (n_block,), and their ranks, of shape (n_block, n_groups)."""
         start = int(self._starts[number])
@@ -97,21 +100,6 @@ class RankTable:
     def ends(self) -> np.ndarray:
         """Ranks before the first block and at the end of each, of shape (n_blocks + 1, n_groups)."""
         return _ranks(self._above, self._total)
-
-
-def rank_blocks(
-    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The blocks of the rank table one after the other.
-
-    Yields
-    ------
-    thresholds : ndarray of shape (n_block,)
-        Distinct scores in decreasing order; the last one of the last block is ``-inf``.
-    ranks : ndarray of shape (n_block, n_groups)
-    """
-    table = RankTable(scores, codes, weights, n_groups)
-    return map(table.block, range(len(table)))
 
 
 def rank_table(

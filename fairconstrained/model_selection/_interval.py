@@ -12,7 +12,7 @@ import pandas as pd
 
 from fairconstrained.checks.messages import is_number
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
-from fairconstrained.metrics.ranks import gaps_by_threshold, rank_blocks
+from fairconstrained.metrics.ranks import RankTable, gaps_by_threshold
 from fairconstrained.metrics.validation import GroupedRows, check_groups, check_scores, check_threshold
 
 __all__ = ["IntervalSuggestion", "suggest_interval"]
@@ -217,7 +217,7 @@ def _largest_gaps(
 ) -> dict[str, np.ndarray]:
     """Largest gaps over thresholds and pairs of groups, each of shape (n_intervals,); the scores are sorted once."""
     gaps = np.zeros((2, len(intervals)))
-    for _, ranks in rank_blocks(scores, *rows.arrays):
+    for _, ranks in RankTable(scores, *rows.arrays):
         of_block = [
             [gaps_by_threshold(ranks, interval, normalize).max() for interval in intervals]
             for normalize in (True, False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairconstrained.metrics import PercentileIntervals
-from fairconstrained.metrics.ranks import gaps_by_threshold, pair_gaps, rank_blocks, rank_table, worst_gap
+from fairconstrained.metrics.ranks import RankTable, gaps_by_threshold, pair_gaps, rank_table, worst_gap
 from fairconstrained.metrics.validation import check_groups
 
 SCORES = np.array([8.0, 7, 4, 3, 8, 6, 2, 1])
@@ -41,7 +41,7 @@ def test_rank_table_is_its_definition():
 def test_blocks_put_together_are_the_table(monkeypatch, max_entries):
     rows = random_rows(1, 4)
     monkeypatch.setattr("fairconstrained.metrics.ranks._BLOCK_ENTRIES", max_entries)
-    blocks = list(rank_blocks(*rows))
+    blocks = list(RankTable(*rows))
     thresholds, ranks = rank_table(*rows)
     np.testing.assert_array_equal(np.concatenate([block[0] for block in blocks]), thresholds)
     np.testing.assert_allclose(np.concatenate([block[1] for block in blocks]), ranks, atol=1e-14)
