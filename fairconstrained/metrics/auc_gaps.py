@@ -97,12 +97,6 @@ class GroupComparison:
         gaps = LARGEST_GAPS[self.metric](ScoredRows.of(self.scores, *self.rows.arrays), self.positive)
         return float(np.max(gaps[:1] if self.is_protected else gaps))
 
-    def gap(self, agg: Aggregate) -> float:
-        """Return the gaps as one number; 0 for a single group, NaN if any gap is."""
-        if agg == "max" or self.rows.n_groups == 1:
-            return self.largest
-        return float(AGGREGATES[agg](self.gaps))
-
     def result(
         self, agg: Aggregate, return_groups: bool, columns: Sequence[str], against: bool = False
     ) -> float | tuple[float, pd.DataFrame]:
@@ -119,7 +113,8 @@ class GroupComparison:
             Whether the table names the other group of the pair.
         """
         check_option("agg", agg, AGGREGATES)
-        gap = self.gap(agg)
+        needs_no_table = agg == "max" or self.rows.n_groups == 1
+        gap = self.largest if needs_no_table else float(AGGREGATES[agg](self.gaps))
         if not return_groups:
             return gap
         aucs, other = self._by_group()
