@@ -21,12 +21,10 @@ from fairconstrained.certification.evidence import CellEvidence, Cells, Evidence
 from fairconstrained.certification.sample import Sample
 from fairconstrained.metrics.comparisons import AUCDifferences, PartialAUCs
 from fairconstrained.metrics.contrasts import AUCGaps, Contrast
-from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.intervals import ALL_RANKS, PercentileIntervals
 from fairconstrained.metrics.ranks import rank_table
 
 __all__ = ["AUCBands", "auc_of_curves"]
-
-_WHOLE = PercentileIntervals.parse((0.0, 1.0), ())
 
 
 def auc_of_curves(above: np.ndarray, below: np.ndarray) -> float:
@@ -121,7 +119,7 @@ def _between_sets(sample: Sample) -> Evidence:
     named = {tuple(sorted(cells)): name for cells, name in found.names.items()}
     names = tuple(named[cells] for cells in number)
     pairs = np.array(sets).reshape(-1, 2, 2)
-    return _evidence(sample, AUCBands(ranks, masses.sum(axis=1), pairs, names, _WHOLE))
+    return _evidence(sample, AUCBands(ranks, masses.sum(axis=1), pairs, names, ALL_RANKS))
 
 
 def _evidence(sample: Sample, cells: AUCBands) -> Evidence:

@@ -19,7 +19,7 @@ from fairconstrained.constraints._constraint import IntervalConstraint
 from fairconstrained.constraints._rates import BoundSplitParity
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
-from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
+from fairconstrained.metrics.intervals import ALL_RANKS, RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics.ranks import gaps_by_threshold, rank_table, ranks_of_models
 from fairconstrained.views import Pull
 
@@ -228,8 +228,7 @@ class BoundStatisticalParity(BoundSplitParity):
         reach = _reach(self.intervals, self.kappa)
         beyond = (self.levels - self.levels.clip(0, 1)) * reach.length
         starts = reach.rank_at(self.levels, "left")[0].clip(min=reach.alpha.min()) + beyond
-        everything = PercentileIntervals.parse((0.0, 1.0), ())
-        return starts + self.kappa / 2, self.kappa, everything
+        return starts + self.kappa / 2, self.kappa, ALL_RANKS
 
     @cached_property
     def _centres(self) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
+from fairconstrained.metrics.intervals import ALL_RANKS, RANK_TOLERANCE, PercentileIntervals
 
 __all__ = [
     "LARGEST_GAPS",
@@ -26,7 +26,6 @@ __all__ = [
 
 #: Groups up to which a dense table is faster than a sparse one.
 FEW_GROUPS = 8
-_EVERYTHING = PercentileIntervals.parse((0.0, 1.0), ())
 # 32 MB a block, however many groups and scores there are
 _BLOCK_ENTRIES = 2**22
 #: Bins of scores that bound the AUCs of many groups.
@@ -137,7 +136,7 @@ def pair_aucs(
 def centred_aucs_of_groups(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int) -> np.ndarray:
     """`pair_aucs` of all ranks, minus one half, of groups with weight. For a few groups a dense table is faster."""
     if n_groups > FEW_GROUPS:
-        return pair_aucs(scores, codes, weights, n_groups, _EVERYTHING) - 0.5
+        return pair_aucs(scores, codes, weights, n_groups, ALL_RANKS) - 0.5
     order = np.argsort(-scores)
     ordered = scores[order]
     levels = np.concatenate([[0], np.cumsum(ordered[1:] != ordered[:-1])])

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairconstrained.checks.messages import shortened
 
-__all__ = ["RANK_TOLERANCE", "PercentileIntervals"]
+__all__ = ["ALL_RANKS", "RANK_TOLERANCE", "PercentileIntervals"]
 
 # Ranks are sums of weights divided by a total, so they carry rounding error; no row of a data set that fits
 # in memory weighs this little, so ranks closer than this are the same rank.
@@ -167,3 +167,7 @@ def _parse_union(interval: Any, name: str) -> np.ndarray:
     if np.any(pieces[:-1, 1] > pieces[1:, 0] + RANK_TOLERANCE):
         raise ValueError(f"the pieces of {name} must not overlap; got {interval!r}. Merge the ones that do.")
     return pieces
+
+
+#: All ranks of every group.
+ALL_RANKS = PercentileIntervals.parse((0.0, 1.0), ())
