@@ -80,10 +80,6 @@ class BoundEqualMeanScores(BoundConstraint, FullBatch, DifferenceOfConvex, Stoch
         """Nothing is left to subtract."""
         return 0 * self.values(scores, aux)
 
-    def on(self, data: FairData) -> BoundEqualMeanScores:
-        """Return the constraint on a mini-batch."""
-        return replace(self, data=data)
-
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> BoundEqualMeanScores:
         """`values` is the metric already: there is no surrogate to narrow, only the margin to change."""
         return replace(self, margin=margin)
