@@ -218,7 +218,7 @@ class Simplex(Domain):
         ----------
         Duchi, Shalev-Shwartz, Singer, Chandra (2008), Efficient projections onto the l1-ball, Figure 1.
         """
-        return _nearest_of_sum(x, np.ones_like(x), self.total)
+        return self.scaled(np.ones_like(x)).project(x)
 
     def scaled(self, factors: np.ndarray) -> Domain:
         """``{x : x >= 0, sum(x / factors) = total}``."""
@@ -251,7 +251,10 @@ class _WeightedL1Ball(Domain):
 
     @override
     def project(self, x: np.ndarray) -> np.ndarray:
-        return _within_sum(x, self.weights, self.radius)
+        magnitudes = np.abs(x)
+        if float((self.weights * magnitudes).sum()) <= self.radius:
+            return x
+        return np.copysign(_nearest_of_sum(magnitudes, self.weights, self.radius), x)
 
 
 def _nearest_of_sum(x: np.ndarray, weights: np.ndarray, total: float) -> np.ndarray:
@@ -261,14 +264,6 @@ def _nearest_of_sum(x: np.ndarray, weights: np.ndarray, total: float) -> np.ndar
     shifts = (np.cumsum(own * ordered) - total) / np.cumsum(own**2)
     last = np.count_nonzero(ordered > own * shifts) - 1
     return np.maximum(x - weights * shifts[last], 0.0)
-
-
-def _within_sum(x: np.ndarray, weights: np.ndarray, radius: float) -> np.ndarray:
-    """The nearest point to ``x`` with ``weights @ |point| <= radius``."""
-    magnitudes = np.abs(x)
-    if float((weights * magnitudes).sum()) <= radius:
-        return x
-    return np.copysign(_nearest_of_sum(magnitudes, weights, radius), x)
 
 
 @dataclass(frozen=True)
@@ -288,7 +283,7 @@ class L1Ball(_Ball):
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Project the magnitudes onto the simplex when outside; O(d log d)."""
-        return _within_sum(x, np.ones_like(x), self.radius)
+        return self.scaled(np.ones_like(x)).project(x)
 
     def scaled(self, factors: np.ndarray) -> Domain:
         """``{x : |x / factors|_1 <= radius}``."""
