@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained.cells import cell_maxima, cell_sums
 from fairconstrained.metrics.comparisons import (
     CellRates,
     Comparison,
@@ -22,7 +23,6 @@ from fairconstrained.metrics.rates import (
     AGGREGATES,
     Aggregate,
     aggregate_pairs,
-    largest_row_shares,
 )
 from fairconstrained.metrics.registry import documented_metric, register
 from fairconstrained.metrics.validation import (
@@ -207,7 +207,8 @@ def granularity(
         more finely than this: with groups of equal size, a ``kappa`` below it asks for equal rates.
     """
     rows = check_groups(sensitive_features, sample_weight)
-    share = largest_row_shares(*rows.arrays)
+    codes, weights, n_groups = rows.arrays
+    share = cell_maxima(codes, n_groups, weights) / cell_sums(codes, n_groups, weights)
     intervals = PercentileIntervals.parse(interval, rows.labels)
     return float((share / intervals.length if normalize else share).max())
 

@@ -9,8 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from fairconstrained.cells import cell_maxima, cell_sums
-
 __all__ = [
     "AGGREGATES",
     "OVER_LABELS",
@@ -18,7 +16,6 @@ __all__ = [
     "AggregateLabels",
     "aggregate_pairs",
     "block_signs",
-    "largest_row_shares",
 ]
 
 Aggregate = Literal["max", "mean"]
@@ -27,11 +24,6 @@ AGGREGATES: dict[str, Callable[..., np.floating]] = {"max": np.max, "mean": np.m
 #: Aggregates of the gaps of two groups over labels; some papers call "sum" equalized odds.
 AggregateLabels = Literal["max", "sum"]
 OVER_LABELS: dict[str, Callable[..., np.ndarray]] = {"max": np.max, "sum": np.sum}
-
-
-def largest_row_shares(codes: np.ndarray, weights: np.ndarray, n_groups: int) -> np.ndarray:
-    """Share of its group that the heaviest row holds, of shape (n_groups,): the resolution of a rate."""
-    return cell_maxima(codes, n_groups, weights) / cell_sums(codes, n_groups, weights)
 
 
 @lru_cache
