@@ -3,9 +3,8 @@
 Given how many rows there are in a cell, the number of those with an event is binomial, and the ends of Clopper and
 Pearson (1934) hold for every rate. Which rows are in the cell must not depend on the event; cells may overlap.
 
-The gap of the largest threshold needs no band around whole distribution functions: the threshold at which the
-*population* gap is attained is a fixed number, and the bound of the gap at this number holds with probability
-``1 - delta``. The largest bound over all thresholds is no smaller. See `fairconstrained.metrics.contrasts`.
+The largest gap over all thresholds needs no band around whole distribution functions, see
+`fairconstrained.metrics.contrasts`.
 """
 
 from __future__ import annotations
