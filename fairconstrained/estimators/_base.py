@@ -190,7 +190,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             target, data, learnt = self._shared_rows.once("rows", lambda: self._taken(X, y, *columns))
             self.__dict__ |= learnt
             problem = self._problem(data, target)
-            self._fit_problem(problem, target, data.n_samples if problem.model.uses_threads else 1)
+            self._fit_problem(problem, target, data.n_samples)
 
     def check_columns(self, y: Any, **columns: Any) -> None:
         """Raise the errors of `fit` about parameters, targets and groups, for rows whose features are not known yet.
@@ -237,11 +237,11 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         return target, self._data(X, target, sensitive_features, sample_weight, self._small)
 
     def _fit_problem(self, problem: Problem, target: Target, n_rows: int) -> None:
-        """Solve, set the fitted attributes and warn; ``n_rows`` are those that threads may share."""
+        """Solve, set the fitted attributes and warn; threads share ``n_rows`` where the model uses them."""
         begin, seed = time.perf_counter(), seed_of(self.random_state)
         start, of_folds = self._warm_start(problem.model, problem.data.labels)
         solver = self._solver(problem)
-        with limited_threads(n_rows if solver.takes_all_rows else 1):
+        with limited_threads(n_rows if solver.takes_all_rows and problem.model.uses_threads else 1):
             result, estimated = self._solved_and_estimated(solver, problem, start, of_folds, seed)
             scores = problem.scores(result.model_state)
             self.new_row_gaps_ = self._gaps_of(problem, scores, estimated)

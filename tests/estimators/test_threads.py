@@ -3,8 +3,14 @@
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 
+import numpy as np
 import pytest
+from sklearn.base import clone
+
+from fairconstrained import FairRanker, NeymanPearsonClassifier, PartialParityClassifier
+from fairconstrained.estimators import _base
 
 #: A process of its own, where no test has set a number of threads before.
 BEGIN = """
@@ -124,3 +130,28 @@ def test_fits_leave_the_number_of_threads_alone():
         timeout=300,
     )
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("hidden", [None, [2]], ids=["linear", "network"])
+@pytest.mark.parametrize(
+    ("estimator", "columns", "n_rows"),
+    [
+        (PartialParityClassifier(kappa=0.5), {"sensitive_features": np.arange(60) // 30}, 60),
+        (FairRanker(kappa=0.5), {"sensitive_features": np.arange(60) % 4 // 2, "qid": np.arange(60) // 4}, 60),
+        (NeymanPearsonClassifier(0.9, priority_class=1), {}, 60),
+    ],
+    ids=["rows", "pairs", "margins"],
+)
+def test_linear_scores_take_one_thread_whatever_the_rows_are(estimator, columns, n_rows, hidden, monkeypatch):
+    asked = []
+
+    @contextmanager
+    def limited(n_samples):
+        asked.append(n_samples)
+        yield
+
+    monkeypatch.setattr(_base, "limited_threads", limited)
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    model = clone(estimator).set_params(hidden_layer_sizes=hidden, solver="augmented_lagrangian")
+    model.fit(X, y, **columns)
+    assert asked == [1 if hidden is None else n_rows]
