@@ -19,6 +19,7 @@ from typing_extensions import override
 from fairconstrained.checks.inputs import in_memory, warn_of_another_order
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.data import FairData
+from fairconstrained.estimators._last_fit import LastFit
 from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._published import PAPER, published_settings
@@ -242,7 +243,11 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         start, of_folds = self._warm_start(problem.model, problem.data.labels)
         solver = self._solver(problem)
         with limited_threads(n_rows if solver.takes_all_rows and problem.model.uses_threads else 1):
-            result, estimated = self._solved_and_estimated(solver, problem, start, of_folds, seed)
+            last = self._last_fit(solver, problem, start)
+            _, result, estimated = last or LastFit(
+                problem, *self._solved_and_estimated(solver, problem, start, of_folds, seed)
+            )
+            self._shared_rows.remember(LastFit(problem, result, estimated))
             scores = problem.scores(result.model_state)
             self.new_row_gaps_ = self._gaps_of(problem, scores, estimated)
             self.solver_ = solver.name
@@ -252,6 +257,14 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         for line in self._summary(problem, scores, time.perf_counter() - begin) if self.verbose else ():
             tqdm.write(line)
         self._warn(problem, scores, result, excess)
+
+    def _last_fit(self, solver: Solver, problem: Problem, start: Start | None) -> LastFit | None:
+        """The last fit of a path where it is that of this problem as well; None where another one is needed."""
+        last, estimates = self._shared_rows.last, self._n_folds() is not None
+        is_promised = self.promise != "training" or (solver.bounds_unseen_rows and not estimates)
+        if start is None or last is None or is_promised:  # bounds on rows not seen may move what these rows do not
+            return None
+        return last.under(problem) if last.is_solution_of(problem, estimates) else None
 
     @override
     def _solve_all(

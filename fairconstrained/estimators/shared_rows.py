@@ -21,11 +21,22 @@ class SharedRows:
     Parameters
     ----------
     keeps : bool, default=True
+
+    Attributes
+    ----------
+    last : object
+        The last fit to the rows, which may be the next one as well; None if nothing is kept.
     """
 
     def __init__(self, keeps: bool = True) -> None:
         self.keeps = keeps
+        self.last: Any = None
         self._known: dict[Hashable, Any] = {}
+
+    def remember(self, last: Any) -> None:
+        """Keep the last fit, unless nothing is kept."""
+        if self.keeps:
+            self.last = last
 
     def once(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """The result that is kept under a key, computed where there is none."""

@@ -86,7 +86,9 @@ def fairness_path(
     hundredth of the way from the least largest level that a fit finds to the unconstrained one.
 
     A fit finds a local solution. Where a tighter bound has led to a model with a better objective than a looser one,
-    this model is used for both, so that the objective never rises with ``kappa``.
+    this model is used for both, so that the objective never rises with ``kappa``. No fit is made for a bound that the
+    optimum for the one before keeps, without having been moved by that: its ``n_evaluations`` is 0, and callbacks are
+    not called. With ``warm_start=False``, there is a fit for every bound.
 
     Parameters
     ----------

@@ -111,6 +111,48 @@ def test_the_epochs_of_a_network_begin_anew(classes):
     assert [model.n_iter_ for model in path.models] == [4, 4]
 
 
+#: Estimators, and a bound for each that moves the optimum.
+IDLE = {
+    "rates": (rates(), 0.1),
+    "ranks": (PartialParityClassifier(), 0.1),
+    "AUC": (AUCFairClassifier(constraint="group_auc"), 0.1),
+    "smooth rates": (RateParityClassifier(rate="sigmoid"), 0.1),
+}
+
+
+@pytest.mark.parametrize(("estimator", "tight"), IDLE.values(), ids=IDLE)
+@pytest.mark.parametrize("folds", [None, 2])
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+def test_bounds_that_move_nothing_are_not_solved_again(classes, estimator, tight, folds):
+    estimator = clone(estimator).set_params(new_row_folds=folds)
+    path = path_of(estimator, classes, kappas=[0.5, 0.49, 0.48, tight])
+    assert (path.table["n_evaluations"] > 0).tolist() == [True, False, False, True]
+    cold = clone(estimator).set_params(kappa=0.48).fit(classes.X, classes.y, sensitive_features=classes.groups)
+    model = path.models[2]
+    for name in ("kappa", "status_", "solver_", "constraint_values_", "granularity_", "multipliers_", "violation_"):
+        assert getattr(model, name) == getattr(cold, name), name
+    assert model.new_row_gaps_.keys() == cold.new_row_gaps_.keys()
+    np.testing.assert_allclose(model.coef_, cold.coef_, rtol=1e-3, atol=1e-3)
+    again = path_of(estimator, classes, kappas=[0.5, 0.49], warm_start=False)
+    assert all(again.table["n_evaluations"] > 0)
+
+
+def test_bounds_that_an_estimate_for_new_rows_misses_are_solved_again(classes):
+    """The optimum without a bound has a gap of 0.233 on these rows, and an estimate of 0.238."""
+    for kappa, is_free in [(0.239, True), (0.235, False)]:
+        path = path_of(rates(new_row_folds=2), classes, kappas=[0.9, kappa])
+        assert (path.table["n_evaluations"][1] == 0) == is_free
+        assert path.table["gap"].round(3).tolist() == [0.233, 0.233]
+
+
+@pytest.mark.parametrize("folds", [None, 5])
+def test_bounds_on_rows_not_seen_are_solved_again_without_an_estimate(folds):
+    X, y, groups = make_biased_classification(400, 12, random_state=0)
+    estimator = rates(solver="cross_fitted", new_row_folds=folds)
+    path = fairness_path(estimator, X, y, sensitive_features=groups, kappas=[0.95, 0.9])
+    assert (path.table["n_evaluations"][1] > 0) == (folds is None)
+
+
 # --- every estimator
 
 QUERIES = np.repeat(np.arange(40), 10)
