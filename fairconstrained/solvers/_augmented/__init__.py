@@ -4,7 +4,6 @@
 - `tightening`: how closely the surrogates follow the exact metrics.
 - `stopping`: whether another outer iteration is worth while.
 - `iterates`: the present iterate, the best ones so far, and the points between and beyond them.
-- `run`: all of these, the state of a run.
 - `cold_start` and `warm_start`: where a run begins without and with multipliers.
-- `outer_iterations`: the method of the loop, which has a run begin and takes one outer iteration after the other.
+- `outer_iterations`: the method of the loop, which has all of these and takes one outer iteration after the other.
 """

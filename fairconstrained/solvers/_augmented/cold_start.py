@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,13 +12,16 @@ from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterate
-from fairconstrained.solvers._augmented.run import Run
 from fairconstrained.solvers._augmented.warm_start import resume
 from fairconstrained.solvers._base import Status
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._rescaling import constant_scores
 from fairconstrained.solvers._shifting import best_shifted
 from fairconstrained.solvers.smooth import Stop, minimise
+
+if TYPE_CHECKING:
+    from fairconstrained.solvers._augmented.outer_iterations import OuterIterations
+    from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 
 __all__ = ["begin_stricter", "minimise_freely", "searches_first"]
 
@@ -38,7 +42,7 @@ def searches_first(problem: Problem) -> bool:
     return problem.objective.counts_errors and problem.has_group_shifts
 
 
-def minimise_freely(run: Run, params: np.ndarray) -> None:
+def minimise_freely(run: OuterIterations, params: np.ndarray) -> None:
     """Minimise the objective alone; converged if that satisfies the constraints already."""
     iterates, problem = run.iterates, run.lagrangian.problem
     stop = _COARSE if problem.constraints else _FINE
@@ -66,7 +70,7 @@ def minimise_freely(run: Run, params: np.ndarray) -> None:
     run.is_converged = iterates.best is not None and is_settled
 
 
-def _minimise_loss(run: Run, loss: Objective, params: np.ndarray, stop: Stop) -> tuple[np.ndarray, bool]:
+def _minimise_loss(run: OuterIterations, loss: Objective, params: np.ndarray, stop: Stop) -> tuple[np.ndarray, bool]:
     """Minimise one loss of the objective's path without constraints; also returns whether it is settled."""
     problem = run.lagrangian.problem.without_constraints()
     problem = replace(problem, objective=loss.bind(problem.data))
@@ -85,7 +89,7 @@ def _minimise_loss(run: Run, loss: Objective, params: np.ndarray, stop: Stop) ->
     return found
 
 
-def _constant_instead(run: Run, params: np.ndarray) -> Iterate | None:
+def _constant_instead(run: OuterIterations, params: np.ndarray) -> Iterate | None:
     """Constant scores that are as good as those at ``params``, as with a penalty and features of tiny units."""
     constant, iterates = constant_scores(run.lagrangian.problem, params), run.iterates
     if constant is None:
@@ -95,9 +99,9 @@ def _constant_instead(run: Run, params: np.ndarray) -> Iterate | None:
     return iterates.measured(constant, other) if is_as_good else None
 
 
-def begin_stricter(run: Run, rng: np.random.Generator) -> None:
+def begin_stricter(run: OuterIterations, options: AugmentedLagrangian, rng: np.random.Generator) -> None:
     """Go on from the solution of a stricter problem with fewer local optima, if there is one."""
-    stricter, options = run.lagrangian.problem.stricter(), run.options
+    stricter = run.lagrangian.problem.stricter()
     if stricter is None:
         return
     start = Start(run.iterates.w[: stricter.n_params])

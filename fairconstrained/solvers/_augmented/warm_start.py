@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +12,11 @@ from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._augmented.curved import Curvatures
 from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
-from fairconstrained.solvers._augmented.run import Run
 from fairconstrained.solvers._base import SolverResult, solver_state
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
+
+if TYPE_CHECKING:
+    from fairconstrained.solvers._augmented.outer_iterations import OuterIterations
 
 __all__ = ["follow", "predicted", "resume", "start_after", "start_of_parts", "without_idle_components"]
 
@@ -25,13 +28,13 @@ _PATH_INNER_ITER, _NARROWING_INNER_ITER = 8, 17
 _NARROWING_PENALTY = 20.0
 
 
-def resume(run: Run, start: Start) -> None:
+def resume(run: OuterIterations, start: Start) -> None:
     """Go on where a run on other rows ended."""
     _adopt(run, start)
     run.begin_at(start.model_state)
 
 
-def follow(run: Run, start: Start) -> None:
+def follow(run: OuterIterations, start: Start) -> None:
     """Go on along the path of solutions, where a run for another ``kappa`` ended."""
     constraints = run.lagrangian.problem.constraints
     was_free = start.multipliers and not any(multipliers.any() for multipliers in start.multipliers)
@@ -60,7 +63,7 @@ def predicted(start: Start, measure: Callable[[np.ndarray], Iterate]) -> tuple[n
     return last.params if found is None else found, last
 
 
-def _narrow_anew(run: Run, start: Start, widest: Start) -> None:
+def _narrow_anew(run: OuterIterations, start: Start, widest: Start) -> None:
     """Begin where the surrogate of the last run was widest, or at a solution without multipliers."""
     run.is_on_path, lagrangian = True, run.lagrangian
     _adopt(run, without_idle_components(widest, lagrangian.problem.constraints))
@@ -72,7 +75,7 @@ def _narrow_anew(run: Run, start: Start, widest: Start) -> None:
     run.begin_at(widest.model_state)
 
 
-def _adopt(run: Run, start: Start) -> None:
+def _adopt(run: OuterIterations, start: Start) -> None:
     """Take over components and multipliers, as far as they fit."""
     lagrangian = run.lagrangian
     constraints, lagrangian.multipliers = start.continued(lagrangian.problem.constraints)
