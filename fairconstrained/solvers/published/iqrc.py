@@ -88,16 +88,16 @@ class _Regularised(LevelMethod):
     @override
     def begin(self, source: Source, problem: Problem) -> None:
         super().begin(source, problem)
-        if self._levels is not None:
+        if self._oracle is not None:
             self._nearest = self._anchor = self._found
 
     @override
     def step(self, source: Source, problem: Problem) -> None:
-        assert self._levels is not None  # it is finished without
+        assert self._oracle is not None  # it is finished without
         if self._is_solved:
             self._outer, self._n_levels, self._anchor = self._outer + 1, 0, self._nearest
-            self._levels.begin(self._anchor)
-        self._levels.oracle.anchor = self._anchor.x
+            self._begin_at(self._anchor)
+        self._oracle.anchor = self._anchor.x
         super().step(source, problem)
         self._n_levels += 1
         self._nearest = min(self._nearest, self._found, key=lambda step: step.objective)
@@ -112,7 +112,7 @@ class _Regularised(LevelMethod):
     def finished(self) -> bool:
         """Also where no feasible point below the anchor's objective was found: nearly stationary, or out of steps."""
         is_last = self._outer == self._options.max_iter
-        return self._levels is None or (self._is_solved and (is_last or self._nearest is self._anchor))
+        return self._oracle is None or (self._is_solved and (is_last or self._nearest is self._anchor))
 
     @override
     def numbers(self, point: Point) -> dict[str, Any]:
@@ -120,5 +120,5 @@ class _Regularised(LevelMethod):
 
     @override
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
-        status = Status.INFEASIBLE if self._levels is None else result.status
+        status = Status.INFEASIBLE if self._oracle is None else result.status
         return replace(result, status=status, n_iter=self._outer)

@@ -22,9 +22,7 @@ from fairconstrained.solvers.source import Source
 from fairconstrained.terms import Measured
 from fairconstrained.views import Exact, FullBatch, SingleRows
 
-__all__ = ["ChooseWithin", "LevelMethod", "LevelSet", "LevelStep", "Levels"]
-
-ChooseWithin = Literal["surrogate", "metric"]
+__all__ = ["LevelMethod", "LevelSet", "LevelStep"]
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ class LevelSet(IterativeSolver):
     theta: AtLeastOne = 1.0
     radius: Positive = 10.0
     restart: bool = False
-    choose_within: ChooseWithin = "surrogate"
+    choose_within: Literal["surrogate", "metric"] = "surrogate"
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return LevelMethod(self, z)
@@ -157,12 +155,14 @@ class LevelMethod(Method):
     """
 
     holds_rows = True
+    #: Whether there is no more to gain, or the oracle gives up.
+    _is_over = False
+    #: None where not even constant scores are feasible.
+    _oracle: MirrorDescent | None = None
 
     def __init__(self, options: LevelSet, z: np.ndarray, proximity: float = 0.0) -> None:
         self._options, self.z, self._proximity = options, z, proximity
         self._best = Incumbent()
-        #: None where not even constant scores are feasible.
-        self._levels: Levels | None = None
 
     @override
     def begin(self, source: Source, problem: Problem) -> None:
@@ -173,28 +173,37 @@ class LevelMethod(Method):
             self.z = problem.fair_start(None, np.random.default_rng(0))
             return
         self.z = self._start = feasible
-        self._levels = Levels(_start_saddle(view, feasible, source.rng, o, self._proximity), view, o)
-        self._found = self._levels.begin(self._levels.first(feasible))
+        self._oracle = oracle = _start_saddle(view, feasible, source.rng, o, self._proximity)
         point = view.at(feasible)
+        none = np.zeros(point.constraints.size)
+        largest = float(point.constraints.max(initial=-np.inf))
+        objective = point.objective
+        self._begin_at(LevelStep(objective, np.inf, oracle.x, feasible, objective, largest, none, n_steps=0))
         self.observe(point, problem.measured(point.scores))
+
+    def _begin_at(self, start: LevelStep) -> None:
+        """Begin at a feasible point, whose objective is the first level."""
+        self._level, self._length, self._is_over = start.objective, self._options.inner_iter, False
+        # it may be what solved another problem
+        self._found = self._first = self._last = start._replace(converged=False)
 
     @override
     def step(self, source: Source, problem: Problem) -> None:
-        assert self._levels is not None  # it is finished without
-        before = self._levels.oracle.n_steps
-        self._found = self._levels.advance()
+        assert self._oracle is not None  # it is finished without
+        before = self._oracle.n_steps
+        self._found = self._next_level(self._oracle, source.view)
         self.z = self._found.params
-        source.count((self._levels.oracle.n_steps - before) * self._options.batch_size)
+        source.count((self._oracle.n_steps - before) * self._options.batch_size)
 
     @property
     @override
     def finished(self) -> bool:
-        return self._levels is None or self._levels.is_over
+        return self._oracle is None or self._is_over
 
     @property
     @override
     def multipliers(self) -> np.ndarray | None:
-        return None if self._levels is None else self._found.multipliers
+        return None if self._oracle is None else self._found.multipliers
 
     @override
     def observe(self, point: Point, measured: Measured) -> None:
@@ -205,75 +214,45 @@ class LevelMethod(Method):
 
     @override
     def numbers(self, point: Point) -> dict[str, Any]:
-        return {} if self._levels is None else self._found.numbers()
+        return {} if self._oracle is None else self._found.numbers()
 
     @override
     def output(self) -> np.ndarray:
-        return self._best.feasible_or(self._start if self._levels else self.z)
+        return self._best.feasible_or(self._start if self._oracle else self.z)
 
     @override
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
-        if self._levels is None:
+        if self._oracle is None:
             return replace(result, status=Status.INFEASIBLE)
         is_any_taken = self._options.choose_within == "surrogate"
         return result if self._found.converged and not is_any_taken else ended(result, self._found.converged)
 
-
-@dataclass(eq=False)
-class Levels:
-    """The levels of Algorithm 1, one after the other.
-
-    Attributes
-    ----------
-    oracle : MirrorDescent
-    view : FullBatchView
-        View of the same problem.
-    options : LevelSet
-    """
-
-    oracle: MirrorDescent
-    view: FullBatchView
-    options: LevelSet
-
-    def first(self, params: np.ndarray) -> LevelStep:
-        """The feasible point from which to start; its objective is the first level."""
-        point = self.view.at(params)
-        none = np.zeros(point.constraints.size)
-        largest = float(point.constraints.max(initial=-np.inf))
-        return LevelStep(point.objective, np.inf, self.oracle.x, params, point.objective, largest, none, 0)
-
-    def begin(self, start: LevelStep) -> LevelStep:
-        """Begin at a feasible point, whose objective is the first level; returns it."""
-        self._level, self._length, self.is_over = start.objective, self.options.inner_iter, False
-        self._start = self._last = start._replace(converged=False)  # it may be what solved another problem
-        return start
-
-    def advance(self) -> LevelStep:
-        """The next level; then ``is_over`` says whether there is no more to gain or the oracle gives up."""
-        if self.options.restart:
-            self.oracle.restart(self._start.x)
-        found, gap = self._run(self._level, self._length)
+    def _next_level(self, oracle: MirrorDescent, view: FullBatchView) -> LevelStep:
+        o = self._options
+        if o.restart:
+            oracle.restart(self._first.x)
+        found, gap = self._run(oracle, view)
         while gap >= 0:
-            if self._length >= self.options.inner_iter * 2**self.options.max_doublings:
-                self.is_over = True
-                return self._given_up(self._last, found)
+            if self._length >= o.inner_iter * 2**o.max_doublings:
+                self._is_over = True
+                return self._given_up(found)
             self._length *= 2
-            found, gap = self._run(self._level, self._length)
-        self._last, self.is_over = found, found.converged
-        bound = found.upper_bound if gap <= found.upper_bound < -self.options.tol else gap
-        self._level += bound / (2 * self.options.theta)
+            found, gap = self._run(oracle, view)
+        self._last, self._is_over = found, found.converged
+        bound = found.upper_bound if gap <= found.upper_bound < -o.tol else gap
+        self._level += bound / (2 * o.theta)
         return found
 
-    def _run(self, level: float, length: int) -> tuple[LevelStep, float]:
+    def _run(self, oracle: MirrorDescent, view: FullBatchView) -> tuple[LevelStep, float]:
         """The mean of some more iterates, without those so far, which are worse; and P at it on all data."""
-        averages = self.oracle.averages()
-        self.oracle.run(level, length, averages)
+        level, tol, averages = self._level, self._options.tol, oracle.averages()
+        oracle.run(level, self._length, averages)
         x = averages.x / averages.n_steps
-        params = self.oracle.params(x)
-        point: Point = self.view.at(params)
+        params = oracle.params(x)
+        point: Point = view.at(params)
         violation = float(point.constraints.max(initial=-np.inf))
-        gap = max(point.objective - level, violation) + self.oracle.proximal(x)
-        bound = averages.upper_bound(self.oracle.dual)
+        gap = max(point.objective - level, violation) + oracle.proximal(x)
+        bound = averages.upper_bound(oracle.dual)
         step = LevelStep(
             level=level,
             upper_bound=bound,
@@ -282,19 +261,20 @@ class Levels:
             objective=point.objective,
             violation=violation,
             multipliers=averages.multipliers,
-            n_steps=self.oracle.n_steps,
-            converged=-self.options.tol <= gap < 0 and bound >= -self.options.tol,
+            n_steps=oracle.n_steps,
+            converged=-tol <= gap < 0 and bound >= -tol,
         )
         return step, gap
 
-    def _given_up(self, last: LevelStep, found: LevelStep) -> LevelStep:
+    def _given_up(self, found: LevelStep) -> LevelStep:
         """The last feasible point again. The oracle found none below the level; whether there is one, U says."""
+        last = self._last
         return found._replace(
             x=last.x,
             params=last.params,
             objective=last.objective,
             violation=last.violation,
-            converged=found.upper_bound >= -self.options.tol,
+            converged=found.upper_bound >= -self._options.tol,
         )
 
 
