@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from fairconstrained.solvers._proximal import Subproblem, proximal_solution
 from fairconstrained.solvers.method import Method
 from fairconstrained.solvers.source import Source
 
-__all__ = ["Begin", "FromFeasible", "find_feasible"]
+__all__ = ["FromFeasible", "find_feasible"]
 
 #: A point is stationary if its proximal step is no longer than this fraction of its largest variable or of 1, and
 #: undoes no more than this fraction of its violation.
@@ -27,34 +28,13 @@ _STATIONARY = 1e-3
 #: Accuracy of a proximal step, and a relative decrease of its value that fifty iterations have to reach: where scores
 #: have kinks, as those of networks, gradients do not vanish.
 _ACCURACY, _DECREASE = 1e-5, 1e-4
-#: Factor by which the proximal term becomes smaller after every step.
-_LENGTHENING = 1.5
+#: Factor by which the proximal term becomes smaller after every step, and the most steps.
+_LENGTHENING, _MOST_STEPS = 1.5, 100
 
 _MESSAGE = (
     "a stationary point of the violation was found, where the constraints do not hold: no small change of the "
     "parameters makes them hold. Try another start (random_state), looser bounds, or a larger domain."
 )
-
-
-@dataclass(frozen=True)
-class Begin:
-    """Where `find_feasible` ended.
-
-    Attributes
-    ----------
-    z : ndarray of shape (n_variables,)
-    violation : float
-        The largest constraint there.
-    n_iter : int
-        Proximal steps.
-    is_stationary : bool
-        Whether it is a stationary point of the violation that is not feasible.
-    """
-
-    z: np.ndarray
-    violation: float
-    n_iter: int
-    is_stationary: bool
 
 
 def find_feasible(
@@ -63,27 +43,16 @@ def find_feasible(
     project: Callable[[np.ndarray], np.ndarray],
     tolerance: float,
     proximity: Callable[[], float],
-    max_iter: int = 100,
-) -> Begin:
+) -> tuple[np.ndarray, bool]:
     r"""Minimise the largest constraint over the domain until it is at most ``tolerance``.
 
     .. math:: x_{t+1} = \arg\min_y \; \max_j c_j(y) + \tfrac{r_t}{2} \|y - x_t\|^2, \qquad r_{t+1} = r_t / 1.5
 
     These proximal steps are solved accurately, so that a short step says that the point is nearly stationary. As they
-    become longer, they come near a feasible point faster than any fixed rate.
+    become longer, they come near a feasible point faster than any fixed rate. ``proximity`` gives the first r, and is
+    asked for if a step is needed.
 
-    Parameters
-    ----------
-    source : PointSource
-    start : ndarray of shape (n_variables,)
-    project : callable
-        Projection onto the domain.
-    tolerance : float
-        A start with no larger constraint is returned as it is.
-    proximity : callable
-        The first r, asked for if a step is needed.
-    max_iter : int, default=100
-        Proximal steps.
+    Returns the variables, and whether they are a stationary point of the violation that is not feasible.
 
     References
     ----------
@@ -91,19 +60,21 @@ def find_feasible(
     (1976), Monotone operators and the proximal point algorithm, theorem 2 for the rate with r that goes to zero.
     """
     z, violation = start, _largest(source, start)
-    r = proximity() if violation > tolerance else np.nan
-    n_iter = 0
-    while violation > tolerance and n_iter < max_iter:
-        n_iter += 1
+    if not violation > tolerance:  # nor where it is no number
+        return z, False
+    r = proximity()
+    for _ in range(_MOST_STEPS):
         subproblem = Subproblem(source, z, r)
         moved = proximal_solution(subproblem, z, project, Simplex(), 0.0, accuracy=_ACCURACY, ftol=_DECREASE).z
         length, before, z = float(np.linalg.norm(moved - z)), violation, moved
         violation = _largest(source, z)
         is_short = length <= _STATIONARY * max(float(np.abs(z).max(initial=0.0)), 1.0)
         if is_short and before - violation <= _STATIONARY * (violation - tolerance):
-            return Begin(z, violation, n_iter, is_stationary=True)
+            return z, True
+        if not violation > tolerance:
+            break
         r /= _LENGTHENING
-    return Begin(z, violation, n_iter, is_stationary=False)
+    return z, False
 
 
 class FromFeasible(Method):
@@ -126,13 +97,12 @@ class FromFeasible(Method):
     @override
     def begin(self, source: Source, problem: Problem) -> None:
         z, project = problem.project(self.z), problem.project
-        proximity = self._first_proximity(source, z, problem)
-        found = find_feasible(source.view, z, project, self._tolerance, proximity)
-        self.z, self.is_stationary = found.z, found.is_stationary
+        proximity = partial(self._first_proximity, source, z, problem)
+        self.z, self.is_stationary = find_feasible(source.view, z, project, self._tolerance, proximity)
 
-    def _first_proximity(self, source: Source, z: np.ndarray, problem: Problem) -> Callable[[], float]:
-        """Return how to compute the factor of the proximal steps that look for a feasible start."""
-        return lambda: suitable_proximity(source.view, z, problem.project, source.rng)
+    def _first_proximity(self, source: Source, z: np.ndarray, problem: Problem) -> float:
+        """Factor of the first of the proximal steps that look for a feasible start."""
+        return suitable_proximity(source.view, z, problem.project, source.rng)
 
     @property
     @override

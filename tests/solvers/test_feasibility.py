@@ -6,7 +6,7 @@ import pytest
 from fairconstrained.constraints import DemographicParity
 from fairconstrained.domains import Box
 from fairconstrained.problem import FullBatchView, Start
-from fairconstrained.solvers import IPC, Status
+from fairconstrained.solvers import IPC, Status, _feasibility
 from fairconstrained.solvers._base import Recorder, surrogate_result
 from fairconstrained.solvers._feasibility import FromFeasible, find_feasible
 
@@ -42,47 +42,49 @@ def never():
 
 def test_a_feasible_start_is_kept():
     source, start = Quartic(1.0), np.array([-1.0, 0.1])
-    begin = find_feasible(source, start, everywhere, 0.0, never)
-    assert begin.z is start
-    assert (begin.n_iter, begin.is_stationary, source.n) == (0, False, 1)
-    slightly = find_feasible(Quartic(-0.3), start, everywhere, 0.1, never)
-    assert 0 < slightly.violation <= 0.1
+    z, is_stationary = find_feasible(source, start, everywhere, 0.0, never)
+    assert z is start
+    assert (is_stationary, source.n) == (False, 1)
+    slightly = Quartic(-0.3)
+    z, _ = find_feasible(slightly, start, everywhere, 0.1, never)
+    assert 0 < slightly.at(z).constraints.max() <= 0.1
 
 
 @pytest.mark.parametrize("start", [[-2.0, 1.5], [-0.5, 3.0], [3.0, -1.0]])
 def test_feasible_points_are_found(start):
     source = Quartic(0.5)
-    begin = find_feasible(source, np.array(start), everywhere, 1e-4, lambda: 10.0)
-    assert begin.violation == source.at(begin.z).constraints.max() <= 1e-4
-    assert not begin.is_stationary
-    assert begin.n_iter >= 1
+    z, is_stationary = find_feasible(source, np.array(start), everywhere, 1e-4, lambda: 10.0)
+    assert source.at(z).constraints.max() <= 1e-4 < source.at(np.array(start)).constraints.max()
+    assert not is_stationary
 
 
 def test_a_local_minimum_of_the_violation_is_recognised():
     """With the level -0.1, only the minimum near z_1 = -1 is feasible; that near 1 has a value of 0.23."""
     roots = np.roots([4.0, 0.0, -4.0, 0.25]).real
-    right, left = roots.max(), roots.min()
-    begin = find_feasible(Quartic(-0.1), np.array([1.5, 0.5]), everywhere, 1e-4, lambda: 10.0)
-    assert begin.is_stationary
-    np.testing.assert_allclose(begin.z, [right, 0.0], atol=1e-2)
-    assert begin.violation == pytest.approx((right**2 - 1) ** 2 + right / 4 + 0.1, abs=1e-4)
-    other = find_feasible(Quartic(-0.1), np.array([-1.5, 0.5]), everywhere, 1e-4, lambda: 10.0)
-    assert not other.is_stationary
-    assert other.z[0] == pytest.approx(left, abs=0.4)
-    assert other.violation <= 1e-4
+    right, left, source = roots.max(), roots.min(), Quartic(-0.1)
+    z, is_stationary = find_feasible(source, np.array([1.5, 0.5]), everywhere, 1e-4, lambda: 10.0)
+    assert is_stationary
+    np.testing.assert_allclose(z, [right, 0.0], atol=1e-2)
+    assert source.at(z).constraints.max() == pytest.approx((right**2 - 1) ** 2 + right / 4 + 0.1, abs=1e-4)
+    other, is_stationary = find_feasible(source, np.array([-1.5, 0.5]), everywhere, 1e-4, lambda: 10.0)
+    assert not is_stationary
+    assert other[0] == pytest.approx(left, abs=0.4)
+    assert source.at(other).constraints.max() <= 1e-4
 
 
 def test_a_minimum_at_the_edge_of_the_domain_is_recognised():
-    begin = find_feasible(Quartic(-0.1), np.array([0.3, 0.5]), Box(0.2, 0.6).project, 1e-4, lambda: 10.0)
-    assert begin.is_stationary
-    np.testing.assert_allclose(begin.z, [0.6, 0.2], atol=1e-2)
+    project = Box(0.2, 0.6).project
+    z, is_stationary = find_feasible(Quartic(-0.1), np.array([0.3, 0.5]), project, 1e-4, lambda: 10.0)
+    assert is_stationary
+    np.testing.assert_allclose(z, [0.6, 0.2], atol=1e-2)
 
 
-def test_few_steps_are_no_verdict():
-    begin = find_feasible(Quartic(0.5), np.array([5.0, 5.0]), everywhere, 1e-4, lambda: 1000.0, max_iter=2)
-    assert begin.n_iter == 2
-    assert begin.violation > 1
-    assert not begin.is_stationary
+def test_few_steps_are_no_verdict(monkeypatch):
+    monkeypatch.setattr(_feasibility, "_MOST_STEPS", 2)
+    source = Quartic(0.5)
+    z, is_stationary = find_feasible(source, np.array([5.0, 5.0]), everywhere, 1e-4, lambda: 1000.0)
+    assert source.at(z).constraints.max() > 1
+    assert not is_stationary
 
 
 class Stationary(FromFeasible):
@@ -131,9 +133,9 @@ class SlopePoint:
         return multipliers
 
 
-def test_steps_become_longer():
+def test_steps_become_longer(monkeypatch):
     """Steps of one length would be 99."""
-    begin = find_feasible(Slope(), np.array([100.0]), everywhere, 0.0, lambda: 1.0)
-    assert begin.violation <= 0.0
-    assert not begin.is_stationary
-    assert begin.n_iter <= 12
+    monkeypatch.setattr(_feasibility, "_MOST_STEPS", 12)
+    z, is_stationary = find_feasible(Slope(), np.array([100.0]), everywhere, 0.0, lambda: 1.0)
+    assert z <= 1.0
+    assert not is_stationary

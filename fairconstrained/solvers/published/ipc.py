@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -184,8 +184,8 @@ class _Proximal(FromFeasible):
             self._controls = control_parameters(o.online_V, o.online_alpha, o.n_inner, *near)
 
     @override
-    def _first_proximity(self, source: Source, z: np.ndarray, problem: Problem) -> Callable[[], float]:
-        return lambda: self._moduli.proximity
+    def _first_proximity(self, source: Source, z: np.ndarray, problem: Problem) -> float:
+        return self._moduli.proximity
 
     def _new_moduli(self, source: Source, problem: Problem) -> _Moduli:
         o = self._options
