@@ -54,13 +54,7 @@ class _Key(NamedTuple):
 
 
 class _KeptValues:
-    """Values of a column for the rows of another process, until they have been sent.
-
-    Parameters
-    ----------
-    number : int
-    values : ndarray with an entry for every row
-    """
+    """Values of a column for the rows of another process, until they have been sent."""
 
     def __init__(self, number: int, values: np.ndarray) -> None:
         self.key, self._unsent = _Key(number), {number: values}
@@ -91,15 +85,7 @@ class HeldRows:
 class LeaderParts(Parts):
     """Rows of all processes, as the leader of a channel sees them: every process computes with its own.
 
-    Parameters
-    ----------
-    channel : Channel
-    X : ndarray, CSR array or Table
-        Rows of this process.
-    lengths : sequence of int
-        Number of rows of every process.
-    dtype : numpy.dtype
-    names : sequence of str or None
+    ``X`` are the rows of this process, and ``lengths`` the numbers of rows of all of them.
 
     Attributes
     ----------
@@ -193,13 +179,7 @@ def attempt(action: Callable[..., Any], *args: Any) -> Outcome:
 def served(channel: Channel, X: Any, begin: Callable[[Any], None] | None = None) -> Outcome:
     """Compute with the rows of this process for the leader, and return how it ended there, or that it is lost.
 
-    Parameters
-    ----------
-    channel : Channel
-    X : ndarray, CSR array or Table
-        Rows of this process.
-    begin : callable, optional
-        Takes a message of the leader that is no request.
+    ``begin`` takes a message of the leader that is no request.
     """
     lost = attempt(_served, channel, X, begin)
     return lost.result or lost

@@ -22,17 +22,7 @@ _SHARE = 0.25
 
 
 class Begin(NamedTuple):
-    """Message that the second leader is to begin with a call.
-
-    Attributes
-    ----------
-    call : bytes
-        The pickled call, without the rows that it asks.
-    lengths : tuple of int
-        Number of rows of every process.
-    dtype : numpy.dtype
-    names : tuple of str or None
-    """
+    """Message that the second leader is to begin with a pickled call, and the rows of all processes that it asks."""
 
     call: bytes
     lengths: tuple[int, ...]

@@ -72,12 +72,7 @@ class ScoreBasis:
         return sum(1 if spline is None else spline.n_features_out_ for spline in self.splines)
 
     def features(self, scores: np.ndarray, groups: np.ndarray) -> np.ndarray:
-        """Features of rows; arguments as in `of`.
-
-        Returns
-        -------
-        features : ndarray of shape (n_samples, n_columns)
-        """
+        """Features of rows; arguments as in `of`. ndarray of shape (n_samples, n_columns)."""
         columns = np.hstack([_values(spline, own) for spline, own in zip(self.splines, scores.T, strict=True)])
         centred = groups - self.centre
         products = [column[:, None] * columns for column in centred.T]

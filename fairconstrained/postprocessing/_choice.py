@@ -54,23 +54,12 @@ class Candidates:
 
 
 def best_decisions(candidates: Candidates, columns: np.ndarray, loss: DecisionLoss) -> np.ndarray | None:
-    """One candidate of every group with the least loss of their sums; None if none are within the bounds.
+    """Numbers of one candidate of every group with the least loss of their sums; None if none are within the bounds.
 
     The loss is taken as linear around the best candidates known, again and again, which is the method of Dinkelbach
     where it is a ratio. Where gains to first order do not tell whether others are better, the sums of a lower loss are
-    searched; they are a convex set if the loss is quasi-convex.
-
-    Parameters
-    ----------
-    candidates : Candidates
-    columns : ndarray of shape (n_columns, n_candidates)
-        Amounts that every candidate adds to the sums.
-    loss : DecisionLoss
-
-    Returns
-    -------
-    chosen : ndarray of int, of shape (n_groups,), or None
-        Numbers of the candidates.
+    searched; they are a convex set if the loss is quasi-convex. ``columns`` has the amounts that every candidate adds
+    to the sums.
     """
     chosen = best_choice(candidates, loss.slopes(loss.centre) @ columns, -np.inf)
     while chosen is not None:
@@ -86,19 +75,9 @@ def best_decisions(candidates: Candidates, columns: np.ndarray, loss: DecisionLo
 
 
 def best_choice(candidates: Candidates, gains: np.ndarray, least: float) -> np.ndarray | None:
-    """One candidate of every group, within the windows, with the largest sum of gains.
+    """Numbers of one candidate of every group, within the windows, with the largest sum of gains.
 
-    Parameters
-    ----------
-    candidates : Candidates
-    gains : ndarray of shape (n_candidates,)
-    least : float
-        The sum that the gains have to exceed.
-
-    Returns
-    -------
-    chosen : ndarray of int, of shape (n_groups,), or None
-        Numbers of the candidates; None if there are none.
+    None if no sum exceeds ``least``.
     """
     return _Search(candidates, _LargerGain(gains, least)).best()
 

@@ -93,15 +93,9 @@ class RateBound:
         return cls(check_rates(constraint), constraint.rule, max(bound.kappa, bound.granularity), compares)
 
     def windows(self, counts: np.ndarray, groups: np.ndarray, slack: float) -> list[_Window]:
-        """Windows at the four counts of every threshold, for a bound that is looser by a slack.
+        """Windows at the four counts of every threshold (see `Thresholds`), for a bound that is looser by a slack.
 
-        Parameters
-        ----------
-        counts : ndarray of shape (4, n_thresholds)
-            True negatives, false positives, false negatives and true positives.
-        groups : ndarray of int, of shape (n_thresholds,)
-            Group of every threshold; those of a group that is not compared have NaN as numbers.
-        slack : float
+        Thresholds of a group that is not compared have NaN as numbers.
         """
         kappa = self.kappa - slack if self.rule == "floor" else self.kappa + slack
         numbers, width, allowed = _RULES[self.rule](self._rates(counts), kappa)
@@ -170,15 +164,7 @@ class Thresholds:
         parts: Sequence[slice],
         columns: np.ndarray,
     ) -> Thresholds:
-        """Find them for rows that are ordered by group.
-
-        Parameters
-        ----------
-        scores, is_positive, weights : ndarray of shape (n_samples,)
-        parts : sequence of slice
-            The rows of every group.
-        columns : ndarray of shape (n_columns, n_samples)
-        """
+        """Find them for rows that are ordered by group; ``parts`` are the rows of every group."""
         groups, at, counts, sums = [], [], [], []
         for group, rows in enumerate(parts):
             of_label = [weights[rows] * (is_positive[rows] == label) for label in (False, True)]
@@ -191,13 +177,9 @@ class Thresholds:
         return cls(np.concatenate(at), np.concatenate(groups), np.hstack(counts), np.hstack(sums))
 
     def candidates(self, bounds: Sequence[RateBound], slack: float) -> tuple[np.ndarray, Candidates] | None:
-        """Thresholds that the bounds allow, each looser by a slack, and their windows; None if a group has none.
+        """Numbers of the thresholds that the bounds allow, each looser by a slack, with these as candidates.
 
-        Returns
-        -------
-        places : ndarray of int, of shape (n_candidates,)
-            Numbers of the thresholds.
-        candidates : Candidates
+        None if a group has none.
         """
         windows = [window for bound in bounds for window in bound.windows(self.counts, self.groups, slack)]
         allowed = np.logical_and.reduce([np.ones(self.at.size, dtype=bool), *(window.allowed for window in windows)])
@@ -209,17 +191,9 @@ class Thresholds:
         return places, Candidates(self.groups[places], numbers, np.array([window.width for window in kept]))
 
     def best(self, bounds: Sequence[RateBound], loss: DecisionLoss) -> np.ndarray:
-        """Find the thresholds of least loss within the bounds, or else of those that exceed them least.
+        """Numbers of the thresholds of least loss within the bounds, or else of those that exceed them least.
 
-        Returns
-        -------
-        chosen : ndarray of int, of shape (n_groups,)
-            Numbers of the thresholds.
-
-        Raises
-        ------
-        ValueError
-            If no thresholds give every group the rates that are bounded.
+        Raises ValueError if no thresholds give every group the rates that are bounded.
         """
         chosen = self._best(bounds, loss, 0.0)
         if chosen is None:

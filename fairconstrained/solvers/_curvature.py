@@ -66,28 +66,7 @@ def modulus(
     rng: np.random.Generator,
     n_points: int = 2,
 ) -> float:
-    """The largest negative curvature of the objective and of the constraints, where it was looked for.
-
-    That is, for the objective and the four largest constraints, at the start and at random points of the domain,
-    normally distributed about the start. It is an estimate from below of the modulus of weak convexity. Where the
-    functions are (nearly) convex it is a tenth of the largest curvature, with which proximal subproblems are
-    well-conditioned.
-
-    Parameters
-    ----------
-    source : PointSource
-    start : ndarray of shape (n_variables,)
-    project : callable
-        Projection onto the domain.
-    rng : numpy.random.Generator
-    n_points : int, default=2
-        Random points.
-
-    Returns
-    -------
-    modulus : float
-        Positive; 1 where all functions are linear.
-    """
+    """The modulus of `weak_convexity`: of the objective and of the four largest constraints, at and around a start."""
     found = _curvatures(source, start, project, rng, n_points)
     return float(max(-found.min(), _FLOOR * np.abs(found).max())) or 1.0
 

@@ -10,18 +10,10 @@ __all__ = ["costs_of", "follow_costs"]
 
 
 def costs_of(loss: DecisionLoss, positive: np.ndarray) -> np.ndarray:
-    """Growth of a loss of decisions, to first order, when a row is decided positive, and not negative.
+    """Growth of a loss of decisions, to first order, when a row is decided positive; ndarray of shape (n_samples,).
 
-    Parameters
-    ----------
-    loss : DecisionLoss
-    positive : ndarray of bool, of shape (n_samples,)
-        The decisions now. Where all are the same, as at a constant score, those of half of each class are taken: a
-        ratio of counts can be 0 / 0 without a positive one.
-
-    Returns
-    -------
-    costs : ndarray of shape (n_samples,)
+    ``positive`` are the decisions now. Where all are the same, as at a constant score, those of half of each class are
+    taken: a ratio of counts can be 0 / 0 without a positive one.
     """
     if positive.all() or not positive.any():
         return -loss.slopes(loss.centre) @ loss.columns
@@ -34,15 +26,7 @@ def follow_costs(costs: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.n
     The scores of least mean have the sign of the decision of least expected cost, and unlike the costs themselves this
     function has slopes for every row.
 
-    Parameters
-    ----------
-    costs : ndarray of shape (n_samples,)
-        Cost of deciding a row positive, less that of deciding it negative.
-    above : ndarray of shape (n_samples,)
-        Logistic function of the scores less the threshold of decisions, which serves several costs.
-
-    Returns
-    -------
-    slopes, curvature : ndarray of shape (n_samples,)
+    ``costs`` are those of deciding a row positive, less those of deciding it negative, and ``above`` is the logistic
+    function of the scores less the threshold of decisions, which serves several costs.
     """
     return costs * np.where(costs > 0, above, 1 - above), np.abs(costs) * above * (1 - above)

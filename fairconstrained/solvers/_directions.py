@@ -45,18 +45,7 @@ _MOST_SLOPES = 64
 
 
 def obstacle_to_linear_scores(problem: Problem, most_features: int | None = None) -> str:
-    """Say what a problem lacks, in an empty string if nothing: one linear score of every row, of so many features.
-
-    Parameters
-    ----------
-    problem : Problem
-    most_features : int, optional
-        None allows any number.
-
-    Returns
-    -------
-    obstacle : str
-    """
+    """Say what a problem lacks, in an empty string if nothing: one linear score of every row, of so many features."""
     if not isinstance(problem.model, LinearModel):
         return "linear scores"
     return "" if most_features is None else obstacle_to_many_features(problem, most_features)
@@ -94,19 +83,10 @@ def smooth_slopes(problem: Problem, scores: np.ndarray) -> list[Tensor]:
 
 
 def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
-    """Slopes of all components of the constraints in the scores, split by cells where they are few.
+    """Slopes of all components of the constraints in the scores, each of shape (n_samples,).
 
-    Parameters
-    ----------
-    problem : Problem
-    scores : ndarray of shape (n_samples,)
-        Scores in the order of the data.
-
-    Yields
-    ------
-    slope : Tensor of shape (n_samples,)
-        Where there are few components, the slopes of one in every group and label by themselves, with zeros elsewhere.
-        Of scores of several classes, the slopes in those of one class after the other.
+    Where there are few components, those of one in every group and label come by themselves, with zeros elsewhere. Of
+    scores of several classes, the slopes in those of one class come after the other.
     """
     point = smooth_point(problem, scores)
     labels, numbers = np.unique(problem.data.y.numpy(), return_inverse=True)
@@ -145,20 +125,8 @@ def pulled_back(model: LinearModel, data: FairData, slopes: Iterable[Tensor]) ->
 def gradients_of_components(problem: Problem, point: TermsPoint, chosen: np.ndarray, n_aux: int = 0) -> np.ndarray:
     """Gradients of some components in all variables, in few passes over the features.
 
-    Parameters
-    ----------
-    problem : Problem
-        Problem with a linear model.
-    point : TermsPoint
-        Its terms at the scores of the model.
-    chosen : ndarray of int of shape (n_chosen,)
-        Numbers of the components, ascending.
-    n_aux : int, default=0
-        Number of auxiliary variables.
-
-    Returns
-    -------
-    gradients : ndarray of shape (n_chosen, n_params + n_aux)
+    ``point`` has the terms at the scores of the linear model, and ``chosen`` the numbers of the components, ascending.
+    The result has the shape (n_chosen, n_params + n_aux).
     """
     slopes_of_aux = np.empty((chosen.size, n_aux))
 
@@ -172,20 +140,9 @@ def gradients_of_components(problem: Problem, point: TermsPoint, chosen: np.ndar
 
 
 def curvature_table(model: LinearModel, data: FairData, by_row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Hessian in the parameters of a function with these second derivatives in the scores.
+    """Hessian in the parameters of a function with these second derivatives in the scores; (n_params, n_params).
 
-    Parameters
-    ----------
-    model : LinearModel
-    data : FairData
-    by_row : ndarray of shape (n_samples,)
-        Second derivatives.
-    rng : numpy.random.Generator
-        Draws the rows that stand for all where these are many.
-
-    Returns
-    -------
-    table : ndarray of shape (n_params, n_params)
+    Where there are many rows, some that ``rng`` draws stand for all.
     """
     size = max(int(_WORK / model.n_params**2), 5 * model.n_params)
     if size >= data.n_samples:
@@ -234,13 +191,7 @@ class Curvature:
     def descents(self, gradients: np.ndarray) -> np.ndarray:
         """``root^-1`` times gradients at the best intercept, so that `coefficients` of them are ``H^-1`` times these.
 
-        Parameters
-        ----------
-        gradients : ndarray of shape (n_params, n_vectors)
-
-        Returns
-        -------
-        lengths : ndarray of shape (n_features, n_vectors)
+        From the shape (n_params, n_vectors) to (n_features, n_vectors).
         """
         width = self.centre.size
         centred = gradients[:width] - np.outer(self.centre, gradients[width:].sum(axis=0))

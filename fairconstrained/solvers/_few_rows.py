@@ -25,13 +25,7 @@ _MOST_MARGIN = 0.9
 
 @dataclass(frozen=True)
 class FewDirections:
-    """Searches of `CrossFitted` with shrunken models: in the sums of directions, and in all where these cost much.
-
-    Attributes
-    ----------
-    run : SpanSearches
-    tol : float
-    """
+    """Searches of `CrossFitted` with shrunken models: in the sums of directions, and in all where these cost much."""
 
     run: SpanSearches
     tol: float

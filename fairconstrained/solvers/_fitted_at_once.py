@@ -31,18 +31,8 @@ def fitted_at_once(problem: Problem, parts: Iterable[np.ndarray | None]) -> tupl
     L-BFGS from zero, in coordinates in which the curvature of the loss at scores of zero is 1. Labels have no part in
     that curvature, so that the model of a part knows nothing of the labels of other rows.
 
-    Parameters
-    ----------
-    problem : Problem
-        Problem of which `has_convex_hessian` is true; its constraints are left out.
-    parts : iterable of ndarray of int, or None
-        Rows of every part, ascending; None for all rows.
-
-    Returns
-    -------
-    params : list of ndarray of shape (n_params,)
-    n_evaluations : int
-        Number of values with gradients, each on all rows.
+    `has_convex_hessian` is true of the problem, whose constraints are left out. A part has its rows, ascending, or is
+    None for all rows. Returns the parameters of every part, and the number of values with gradients, each on all rows.
 
     References
     ----------

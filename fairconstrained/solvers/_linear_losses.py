@@ -53,19 +53,7 @@ class LinearLosses:
         self.n_evaluations = 0
 
     def at(self, params: np.ndarray, parts: Sequence[int] = (0,)) -> tuple[np.ndarray, np.ndarray]:
-        """Losses and gradients of models in columns, each of one part of the rows.
-
-        Parameters
-        ----------
-        params : ndarray of shape (n_params, n_parts)
-        parts : sequence of int
-            Numbers of the parts.
-
-        Returns
-        -------
-        losses : ndarray of shape (n_parts,)
-        gradients : ndarray of shape (n_params, n_parts)
-        """
+        """Losses, of shape (n_parts,), and gradients of models in columns, each on the part with that number."""
         self.n_evaluations += len(parts)
         shares = (self._shares[part] for part in parts)
         losses, gradients = self._model.sums(params, self._data, self._sums, self._y, *shares)

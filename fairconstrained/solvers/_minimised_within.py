@@ -16,15 +16,7 @@ _ITERATIONS = 40
 
 
 class Minimised(NamedTuple):
-    """Where a minimisation within bounds has ended.
-
-    Attributes
-    ----------
-    values : ndarray of shape (1 + n_bounds,)
-        The function that is minimised, and those that are bounded.
-    point : ndarray of shape (n_numbers,)
-    n_evaluations : int
-    """
+    """Where a minimisation has ended, and the values there: of what is minimised, and of what is bounded."""
 
     values: np.ndarray
     point: np.ndarray
@@ -39,19 +31,9 @@ def minimised_within(
 ) -> Minimised:
     """Minimise the first of some functions where no other one is above zero, by SciPy's sequential quadratic programs.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Takes a point; returns the values of the functions, of shape (1 + n_bounds,), and their gradients in rows.
-    start : ndarray of shape (n_numbers,)
-    tolerance : float
-        Change of the first function at which to end.
-    otherwise : ndarray of shape (n_numbers,)
-        The end where the programs lead to none with finite numbers.
-
-    Returns
-    -------
-    Minimised
+    ``evaluate`` returns the values of the functions at a point, and their gradients in rows. The programs end where the
+    first function changes by no more than ``tolerance``. The end is the point ``otherwise`` where they lead to numbers
+    that are not finite.
     """
 
     @lru_cache(maxsize=1)  # values and gradients are asked for one after the other

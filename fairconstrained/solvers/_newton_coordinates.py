@@ -92,7 +92,7 @@ def has_convex_losses(problem: Problem) -> bool:
 
 
 def has_convex_hessian(problem: Problem) -> bool:
-    """Whether `has_cheap_hessian` and `has_convex_losses`."""
+    """Whether a problem `has_cheap_hessian` and `has_convex_losses`."""
     return has_convex_losses(problem) and has_cheap_hessian(problem)
 
 
@@ -102,19 +102,10 @@ def hessian_at(problem: Problem, scores: np.ndarray) -> np.ndarray:
 
 
 def hessian(problem: Problem, by_row: np.ndarray) -> np.ndarray:
-    """Hessian of losses and penalty in the well-scaled coordinates of a problem, with a small ridge.
+    """Hessian of losses and penalty in the well-scaled coordinates of a problem that `has_cheap_hessian`.
 
-    Parameters
-    ----------
-    problem : Problem
-        Problem of which `has_cheap_hessian` is true.
-    by_row : ndarray of shape (n_samples,)
-        Second derivatives of the losses in the scores, at least 0.
-
-    Returns
-    -------
-    table : ndarray of shape (n_params, n_params)
-        Positive definite.
+    It is positive definite, as it has a small ridge. ``by_row`` has the second derivatives of the losses in the scores,
+    at least 0.
     """
     table, pulls = _with_penalty(problem, by_row), _pulls(problem.penalised_coordinates, problem.n_params)
     scaled = pulls @ table @ pulls.T

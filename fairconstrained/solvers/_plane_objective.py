@@ -92,16 +92,7 @@ class PlaneObjective:
     def least(self, start: np.ndarray, directions: np.ndarray, lowest: float = 0.0) -> np.ndarray:
         """Where the objective is least on a line through a point, or in the plane, with u of at least ``lowest``.
 
-        Parameters
-        ----------
-        start : ndarray of shape (2,)
-        directions : ndarray of shape (n_directions, 2)
-            Directions that lead to the other points; only the first one may change u, by one.
-        lowest : float
-
-        Returns
-        -------
-        point : ndarray of shape (2,)
+        ``directions`` of shape (n_directions, 2) lead to the other points; only the first one may change u, by one.
         """
         if not len(directions):
             return start
@@ -152,13 +143,8 @@ class PlaneObjective:
     def on_lines(self, free: np.ndarray, lines: np.ndarray, levels: np.ndarray) -> np.ndarray:
         """By how much the objective is about larger on lines in the plane than at its least; shape (n_lines,).
 
-        Parameters
-        ----------
-        free : ndarray of shape (2,)
-            Where the objective is least, around which it is taken as quadratic.
-        lines : ndarray of shape (n_lines, 2)
-        levels : ndarray of shape (n_lines,)
-            The points of a line are those with ``line @ point == level``.
+        It is taken as quadratic around ``free``, where it is least. The points of a line are those with
+        ``line @ point == level``.
         """
         inverse = np.linalg.pinv(self._curvature(free), hermitian=True)
         squares = np.maximum(((lines @ inverse) * lines).sum(axis=1), np.finfo(float).tiny)

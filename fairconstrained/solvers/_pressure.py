@@ -195,11 +195,7 @@ class Pressure:
     def refine(self, scores: np.ndarray, judged: np.ndarray) -> None:
         """Bring the surrogates to the exact metrics at the scores that are bounded.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-        judged : ndarray of shape (n_constraints,)
-            Exact violations there, which the next margins are to make up for.
+        The next margins are to make up for the exact violations there, which are ``judged``.
         """
         if self._widens and self._n_rounds >= self._last_narrow and (judged > _FAR * self._kappas).any():
             self._widen()
@@ -234,16 +230,10 @@ class Pressure:
         return np.concatenate([np.pad(old[part], (0, size - part.stop + part.start)) for part, size in pairs])
 
     def pull(self, scores: np.ndarray, boosters: Sequence[np.ndarray], force: float) -> list[Pull]:
-        """Slopes, curvature and costs of this round, for each of some boosters.
+        """Slopes, curvature and costs of this round, for each of some boosters with these scores.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores that are bounded.
-        boosters : sequence of ndarray of shape (n_samples,)
-            Scores of every booster.
-        force : float
-            Sum of the absolute slopes of the objective, or of its costs of decisions, for the first booster.
+        ``scores`` are those that are bounded; ``force`` is the sum of the absolute slopes of the objective, or of its
+        costs of decisions, for the first booster.
         """
         self._n_rounds += 1
         moves = any(c.n_aux for c in self._terms.constraints)  # thresholds, say, that follow the scores
@@ -354,12 +344,8 @@ class Pressure:
     def observe(self, change: np.ndarray, curvature: np.ndarray) -> None:
         """Estimate how the scores respond, from the change by a tree.
 
-        Parameters
-        ----------
-        change : ndarray of shape (n_samples,)
-            Difference of the scores of the first booster, the same for the rows of a leaf.
-        curvature : ndarray of shape (n_samples,)
-            Curvature of the objective there.
+        ``change`` is that of the scores of the first booster, the same for the rows of a leaf, and ``curvature`` that
+        of the objective there.
         """
         if self._direction is None:
             return

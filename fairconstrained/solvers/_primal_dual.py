@@ -110,22 +110,13 @@ def followed(
     start: Iterate,
     tol: float,
     max_iter: int,
-    finished: Callable[[Iterate], bool] = lambda at: False,
-    record: Callable[[Iterate], None] = lambda at: None,
+    finished: Callable[[Iterate], bool],
+    record: Callable[[Iterate], None],
 ) -> tuple[Iterate, int, bool]:
     """Follow the central path; returns the last iterate, the number of evaluations, and whether it is optimal.
 
-    Parameters
-    ----------
-    program : RowProgram
-    start : Iterate
-    tol : float
-        Duality gap to end with, as a fraction of the objective.
-    max_iter : int
-    finished : callable
-        Tells whether an iterate is good enough already.
-    record : callable
-        Called with every iterate.
+    It ends with a duality gap of the fraction ``tol`` of the objective, or where ``finished`` tells that an iterate is
+    good enough already. ``record`` is called with every iterate.
     """
     at, n_evaluations, n_short = start, 1, 0
     recent: list[float] = []

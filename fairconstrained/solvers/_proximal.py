@@ -63,13 +63,7 @@ class ProximalSource(PointSource, Protocol):
 
 
 class ProximalSolution(NamedTuple):
-    """Where `proximal_solution` ended, and the multipliers there.
-
-    Attributes
-    ----------
-    z : ndarray of shape (n_variables,)
-    multipliers : ndarray of shape (n_components,)
-    """
+    """Where `proximal_solution` ended, and the multipliers there."""
 
     z: np.ndarray
     multipliers: np.ndarray

@@ -45,19 +45,9 @@ class QuadraticProgram(NamedTuple):
 
     @classmethod
     def at(cls, problem: Problem, point: Point, terms: TermsPoint, hessian: np.ndarray, rows: np.ndarray) -> Self:
-        """The program of some components at a point.
+        """The program at a point with these terms, of the components whose numbers are in ``rows``, ascending.
 
-        Parameters
-        ----------
-        problem : Problem
-        point : Point
-            Has the gradient of the objective.
-        terms : TermsPoint
-            The terms of the problem there.
-        hessian : ndarray of shape (n_params, n_params)
-            Hessian of the objective near to it.
-        rows : ndarray of int of shape (n_linearised,)
-            Numbers of the components, ascending.
+        The Hessian may be that of the objective at a point nearby.
         """
         slopes = gradients_of_components(problem, terms, rows)
         return cls(objective_gradient(point), hessian, terms.constraints[rows], slopes)
@@ -107,22 +97,8 @@ def largest_components(values: np.ndarray) -> np.ndarray:
 def newton_step(problem: Problem, params: np.ndarray, blur: float) -> np.ndarray:
     """The step of the quadratic program at some coefficients, with bounds as counted and smooth slopes.
 
-    Parameters
-    ----------
-    problem : Problem
-        Linear scores under bounds without auxiliary variables.
-    params : ndarray of shape (n_params,)
-    blur : float
-        Width of the kernel in standard deviations of the scores.
-
-    Returns
-    -------
-    step : ndarray of shape (n_params,)
-
-    Raises
-    ------
-    ProgramNotSolved
-        If the program takes too many iterations, or rounding leaves no finite solution.
+    It is for linear scores under bounds without auxiliary variables. ``blur`` is the width of the kernel in standard
+    deviations of the scores. Raises `ProgramNotSolved` as `QuadraticProgram.solved`.
     """
     point = FullBatchView(problem.without_constraints()).at(params)
     near = problem.refined(point.scores, blur)

@@ -57,18 +57,8 @@ def sharpened(problem: Problem, params: np.ndarray, widths: Sequence[float] = WI
     change, and not only of the few next to the threshold, whose labels are as often positive as negative. Therefore the
     way leads past local optima at which the counted bounds hold and almost all of the accuracy is lost.
 
-    Parameters
-    ----------
-    problem : Problem
-        Few linear coefficients, a smooth objective, and bounds on counted rows without auxiliary variables.
-    params : ndarray of shape (n_params,)
-        Where to begin.
-    widths : sequence of float
-        `WIDE` or `NARROW`.
-
-    Returns
-    -------
-    Sharpened
+    The problem has few linear coefficients, a smooth objective, and bounds on counted rows without auxiliary variables.
+    The programs begin at ``params``; ``widths`` are `WIDE` or `NARROW`.
 
     References
     ----------

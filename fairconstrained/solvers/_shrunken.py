@@ -53,14 +53,8 @@ def shrunken_of_folds(problem: Problem, free: Sequence[np.ndarray], by_fold: Seq
     features do not matter. From t = 0 on, larger ones of a grid are tried as long as the loss of the rows that the
     models have not seen falls.
 
-    Parameters
-    ----------
-    problem : Problem
-        Problem without constraints, of which `has_convex_hessian` is true, with scores shared by all groups.
-    free : sequence of ndarray of shape (n_params,)
-        The models without a ridge: that of all rows, and those without one fold after the other.
-    by_fold : sequence of ndarray of int
-        Rows of one fold after the other.
+    The problem has no constraints and scores shared by all groups, and it `has_convex_hessian`. ``free`` are the models
+    without a ridge: that of all rows, and those without one fold after the other, whose rows are in ``by_fold``.
     """
     model: Any = problem.model
     rows = np.arange(problem.data.n_samples)

@@ -144,17 +144,9 @@ class CellSums:
         return replace(found, weights=found.weights * ratios[found.codes])
 
     def at(self, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The loss, in its unit and up to a constant, and the components; of positive weights by cell.
+        """The loss, in its unit and up to a constant, and the components, of positive weights by cell.
 
-        Parameters
-        ----------
-        positive : ndarray of shape (n_cells,)
-
-        Returns
-        -------
-        values : ndarray of shape (1 + n_components,)
-        slopes : ndarray of shape (1 + n_components, n_cells)
-            Slopes of the values in the positive weights.
+        Also returns the slopes in the positive weights, of shape (1 + n_components, n_cells).
         """
         positive = self.above + positive
         sums = self.columns @ positive
@@ -164,16 +156,9 @@ class CellSums:
         return values, np.vstack([-falls, self.amounts])
 
     def at_cuts(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Losses and excesses at all thresholds between the scores, and below and above them all.
+        """All thresholds between the scores, and below and above them all, with their losses and excesses.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_kept,)
-
-        Returns
-        -------
-        cuts, losses, excesses : ndarray of shape (n_cuts,)
-            An excess is the largest component, at least 0.
+        An excess is the largest component, at least 0.
         """
         order = np.argsort(-scores)
         ordered = scores[order]
@@ -271,17 +256,7 @@ class SmoothedSums:
     def minimised(self, numbers: np.ndarray, width: float) -> tuple[np.ndarray, float, int]:
         """Minimise the loss where no component is above zero, from some numbers on, by sequential quadratic programs.
 
-        Parameters
-        ----------
-        numbers : ndarray of shape (n_numbers,)
-        width : float
-
-        Returns
-        -------
-        numbers : ndarray of shape (n_numbers,)
-        worth : float
-            The loss with the price of the largest component above zero.
-        n_evaluations : int
+        Returns the numbers, the loss with the price of the largest component above zero, and the number of evaluations.
         """
         (loss, *components), end, n_evaluations = minimised_within(
             partial(self.at, width=width), numbers, _TOLERANCE, otherwise=numbers
@@ -294,23 +269,10 @@ class SmoothedSums:
         """Go on by random steps, each with the threshold that suits it best, while the counted loss misses the goal.
 
         The steps become longer after a success and shorter after a failure. Only rows are sorted whose decisions a
-        change by ``reach`` may turn, and steps lead no further before they begin anew.
+        change by ``reach`` may turn, and steps lead no further before they begin anew. The goal is the loss of smooth
+        decisions, or minus infinity for all steps; ``step`` is the standard deviation of the first ones.
 
-        Parameters
-        ----------
-        numbers : ndarray of shape (n_numbers,)
-        goal : float
-            The loss of smooth decisions, or minus infinity for all steps.
-        step : float
-            Standard deviation of the first steps.
-        reach : float
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        within : ndarray of shape (n_numbers,)
-            The numbers of the least loss without an excess.
-        n_evaluations : int
+        Returns the numbers of the least loss without an excess, and the number of evaluations.
         """
         near = self.near(numbers, reach)
         found = near.counted(numbers, reach)

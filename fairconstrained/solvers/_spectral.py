@@ -115,16 +115,8 @@ def descend(
 ) -> tuple[np.ndarray, bool]:
     """Minimise in a domain; returns the iterate of least value, and whether more iterations are no use.
 
-    Parameters
-    ----------
-    descent : SpectralDescent
-    max_iter : int
-    gtol : float
-        Largest entry of the projected gradient at which to stop.
-    ftol : float
-        Relative tolerance: the search also stops when ``patience`` iterations have not lowered the least value by this
-        fraction of it.
-    patience : int
+    The search stops when no entry of the projected gradient is larger than ``gtol``, and when ``patience`` iterations
+    have not lowered the least value by the fraction ``ftol`` of it.
     """
     before: deque[float] = deque(maxlen=patience)
     for _ in range(max_iter):

@@ -25,19 +25,9 @@ def unconstrained(problem: Problem) -> tuple[np.ndarray, int]:
 
 
 def unconstrained_of_parts(problem: Problem, parts: Iterable[np.ndarray | None]) -> tuple[list[np.ndarray], int]:
-    """Return the parameters for parts of the rows, of which None are all rows, and the number of evaluations.
+    """Return the parameters for parts of the rows, and the number of evaluations in units of all rows.
 
-    Parameters
-    ----------
-    problem : Problem
-    parts : iterable of ndarray of int, or None
-        Rows of every part, ascending.
-
-    Returns
-    -------
-    params : list of ndarray of shape (n_params,)
-    n_evaluations : int
-        In units of all rows.
+    A part has its rows, ascending, or is None for all rows.
     """
     free = problem.without_constraints().with_easiest_objective()
     if has_convex_hessian(free):

@@ -253,13 +253,7 @@ def _descended(problem: Problem, params: np.ndarray, gradient: np.ndarray, step:
 
 
 class _Player(ABC):
-    """The constraint player.
-
-    Parameters
-    ----------
-    n_components : int
-    radius : float
-    """
+    """The constraint player."""
 
     @abstractmethod
     def __init__(self, n_components: int, radius: float) -> None: ...

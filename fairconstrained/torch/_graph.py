@@ -31,17 +31,9 @@ class _Values(torch.autograd.Function):
 
 
 def values_of(scores: Tensor, point: Point) -> Tensor:
-    """Return the values of a point as a function of the caller's scores.
+    """Return the values of a point as a function of the caller's scores, on their device and of their type.
 
-    Parameters
-    ----------
-    scores : Tensor of shape (n_own_rows,) or (n_own_rows, 1)
-    point : Point
-
-    Returns
-    -------
-    values : Tensor of shape (n_components,)
-        On the device of the scores and of their type, single precision for half.
+    They have single precision for scores of half precision.
     """
     return _Values.apply(scores, point)
 

@@ -20,13 +20,7 @@ def of_all_processes(rows: Rows, device: torch.device) -> tuple[Rows, slice]:
     """Return the rows of all processes in the order of their ranks, and the places of this one's among them.
 
     Every process has to call it. A row takes four numbers, so that any constraint can be computed from all rows, not
-    only those that are means.
-
-    Parameters
-    ----------
-    rows : Rows
-    device : torch.device
-        Device that the processes exchange tensors on.
+    only those that are means. The processes exchange tensors on ``device``.
     """
     world, rank = dist.get_world_size(), dist.get_rank()
     weights = np.ones(rows.codes.size) if rows.weights is None else rows.weights

@@ -49,19 +49,10 @@ class Iterate(NamedTuple):
 
 
 def extrapolated(far: Iterate, near: Iterate, share: float = 1.0) -> np.ndarray | None:
-    """Where the line from ``far`` through ``near`` may reach feasibility.
+    """Where the line from ``far`` through ``near`` may reach feasibility, both measured for the same ``kappa``.
 
-    Parameters
-    ----------
-    far, near : Iterate
-        Measured for the same ``kappa``.
-    share : float
-        Share of the excess of ``near`` that the step is to undo, if excess is linear along the line.
-
-    Returns
-    -------
-    params : ndarray of shape (n_params,) or None
-        None where ``near`` is feasible, or no nearer to it than ``far``.
+    ``share`` is that of the excess of ``near`` that the step is to undo, if excess is linear along the line. None where
+    ``near`` is feasible, or no nearer to it than ``far``.
     """
     if not 0 < near.excess < far.excess:
         return None

@@ -81,14 +81,8 @@ class Progress:
     def count_feasible(self, previous: float, best: float, objective: float, waits: bool) -> None:
         """Count an iteration that follows a feasible iterate, or is the first one.
 
-        Parameters
-        ----------
-        previous, best : float
-            The best objective before and after.
-        objective : float
-            Objective of the iteration, which may not be feasible.
-        waits : bool
-            Whether an iterate that is better but not yet feasible may still become feasible.
+        ``previous`` and ``best`` are the best objective before and after, and ``objective`` is that of the iteration,
+        which may not be feasible. ``waits`` says whether an iterate that is better but not yet feasible may become so.
         """
         if best < previous - self.tol * abs(previous):
             self._stalled = 0.0

@@ -67,12 +67,7 @@ class Surrogates:
 
         Where scores have few values, most moves leave the metric as it is: surrogates that are set to it again and
         again do not tell how far the scores have moved, and narrow ones have no slope between two of the values. So
-        they keep theirs until an iterate is feasible.
-
-        Parameters
-        ----------
-        n_restarts : int
-            How often the run has begun anew, this time included.
+        they keep theirs until an iterate is feasible. ``n_restarts`` includes this time.
         """
         self.margins = np.zeros_like(self.margins)
         self.blur, self._final = (factor * self._first for factor in _WIDER[n_restarts - 1])
@@ -85,16 +80,10 @@ class Surrogates:
         return tuple(c if self._follows_metric else c.uncorrected() for c in refined)
 
     def tighten(self, violations: np.ndarray, unresolved: float, is_settled: np.ndarray) -> None:
-        """Set the next blur, and then the margins, from how the exact metrics turned out.
+        """Set the next blur, and then the margins, from the exact values less ``kappa``.
 
-        Parameters
-        ----------
-        violations : ndarray of shape (n_constraints,)
-            Exact values less ``kappa``.
-        unresolved : float
-            Largest component of the surrogates, which is for the multipliers to resolve and not for the margins.
-        is_settled : ndarray of shape (n_constraints,)
-            Whether a margin may move all the same.
+        ``unresolved`` is the largest component of the surrogates, which is for the multipliers to resolve and not for
+        the margins; those that are settled may move all the same.
         """
         if not self._follows_metric and (violations <= 0).all():  # there is a point to improve on from now on
             self._follows_metric, self._final = True, self._first / 2

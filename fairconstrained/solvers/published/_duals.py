@@ -90,21 +90,8 @@ class DualVariables(ABC):
                          = \mathrm{clip}\left( \frac{\tau v_k / (2 c_1) + \alpha_k'}{1 + \tau} \right), \\
             \tilde y_j^\# &\propto \tilde y_j' \exp \left( (u_j - \textstyle\sum_{k \in j} \mu_k)\, \tau / K \right)
 
-        with :math:`\mu_k` the minimum (eq. 38).
-
-        Parameters
-        ----------
-        log_y : ndarray of shape (n_components,)
-            Logarithms of the weights.
-        alpha : ndarray of shape (n_terms,)
-        u, v : ndarray of shape (n_components,) and (n_terms,)
-            Values of the components without their parts in alpha, and derivatives in the scaled alpha.
-        tau : float
-            Step size.
-
-        Returns
-        -------
-        log_y, alpha : ndarray
+        with :math:`\mu_k` the minimum (eq. 38). ``log_y`` are the logarithms of the weights, ``u`` the values of the
+        components without their parts in alpha, and ``v`` the derivatives in the scaled alpha.
         """
         c1 = self.form.c1
         moved = (tau / 2 * v / c1 + alpha) / (1 + tau)

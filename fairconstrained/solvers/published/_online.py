@@ -21,19 +21,11 @@ def control_parameters(
     project: Callable[[np.ndarray], np.ndarray],
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    r"""Return V and alpha as numbers.
+    r"""Return V and alpha as numbers, for K steps.
 
-    Parameters
-    ----------
-    V : float or "theory"
-        "theory" is the square root of K, as in Algorithm 3.
-    alpha : float, "theory" or "auto"
-        "theory" is K. "auto" is V times the largest curvature L of the objective and the constraints, an estimate at
-        the start and at two random points, so that the step on the objective is 1 / (2 L).
-    n_iter : int
-        K.
-    source, start, project, rng
-        See `fairconstrained.solvers._curvature.modulus`; only for "auto".
+    "theory" is the square root of K for V, and K for alpha, as in Algorithm 3. "auto" is V times the largest curvature
+    L of the objective and the constraints, an estimate at the start and at two random points, so that the step on the
+    objective is 1 / (2 L).
     """
     weight = float(np.sqrt(n_iter)) if isinstance(V, str) else V
     if not isinstance(alpha, str):

@@ -23,19 +23,8 @@ Project = Callable[[np.ndarray], np.ndarray]
 def augmented_lagrangian(subproblem: Subproblem, center: np.ndarray, project: Project, tolerance: float) -> np.ndarray:
     r"""Solve a proximal subproblem by the augmented Lagrangian method, with spectral projected gradients inside.
 
-    Parameters
-    ----------
-    subproblem : Subproblem
-    center : ndarray of shape (n_variables,)
-        Centre of the subproblem, from which the search begins.
-    project : callable
-        Projection onto the domain.
-    tolerance : float
-        Largest constraint that is allowed at the end, :math:`\hat\epsilon^2`.
-
-    Returns
-    -------
-    z : ndarray of shape (n_variables,)
+    The search begins at the centre of the subproblem, and ends where no constraint is larger than the tolerance
+    :math:`\hat\epsilon^2`.
     """
     accuracy = _accuracy(subproblem.at(center), center, tolerance)
     return proximal_solution(subproblem, center, project, NonNegative(), 1.0, accuracy=accuracy).z
@@ -50,18 +39,8 @@ def level_set(subproblem: Subproblem, center: np.ndarray, project: Project, tole
 
     whose root is the optimum :math:`F^*`, the levels are :math:`r_0 = F(x_t)` and :math:`r_{k+1} = r_k + H(r_k)`. They
     come from above, since H falls no faster than r grows, so the solution of every level is feasible. The multipliers v
-    of a level bound the optimum, :math:`F^* \ge r + H(r) / v_0`, which says when to stop.
-
-    Parameters
-    ----------
-    subproblem, center, project
-        See `augmented_lagrangian`.
-    tolerance : float
-        Distance of the objective to the optimum at which to stop, :math:`\hat\epsilon^2`.
-
-    Returns
-    -------
-    z : ndarray of shape (n_variables,)
+    of a level bound the optimum, :math:`F^* \ge r + H(r) / v_0`, which says when to stop: where the objective is within
+    the tolerance :math:`\hat\epsilon^2` of it.
 
     References
     ----------

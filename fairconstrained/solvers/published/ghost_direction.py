@@ -38,22 +38,7 @@ def ghost_direction(
     for which it always has a solution. Given multipliers u of the first constraints, d is
     :math:`\mathrm{clip}(-(g + J^\top u) / \tau, -\beta, \beta)`; the dual function is concave, piecewise quadratic,
     and has one variable for each constraint. It is maximised by Newton's method, projected to :math:`u \ge 0`.
-
-    Parameters
-    ----------
-    gradient : ndarray of shape (n,)
-    values : ndarray of shape (m,)
-    jacobian : ndarray of shape (m, n)
-    tau, beta : float
-        Positive.
-    rho : float
-        Largest entry of d in the definition of :math:`\kappa`, in (0, beta].
-    share : float
-        :math:`\lambda`, in (0, 1).
-
-    Returns
-    -------
-    direction : ndarray of shape (n,)
+    ``share`` is :math:`\lambda`; the other arguments are those of `StochasticGhost`.
 
     References
     ----------

@@ -161,12 +161,7 @@ class IPC(IterativeSolver):
 class _Proximal(FromFeasible):
     """A step is the approximate solution of the subproblem around the iterate, by the oracle.
 
-    Parameters
-    ----------
-    options : IPC
-    z : ndarray of shape (n_variables,)
-    drawn : int or None
-        Iterations after which to end, if they are drawn at random.
+    It ends after so many iterations as are ``drawn``, if they are drawn at random.
     """
 
     def __init__(self, options: IPC, z: np.ndarray, drawn: int | None) -> None:

@@ -126,17 +126,9 @@ class SaddleForm:
     ) -> SaddleSample:
         r""":math:`\Phi = \tilde y^T F + \tilde\alpha^T G` (eq. 26), summed over some rows, and its gradients.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_rows,)
-        weights : ndarray of shape (n_rows, n_sets)
-            See `set_weights`; for the mean over the rows divide them by their number.
-        ab : ndarray of shape (2, n_terms)
-            The auxiliary variables.
-        y : ndarray of shape (n_components,)
-            Weights of the components.
-        alpha : ndarray of shape (n_terms,)
-            Unscaled variables: :math:`\tilde\alpha_k = \tilde y_{j(k)} \alpha_k`.
+        For the mean over the rows, divide the weights of `set_weights` by their number. ``ab`` are the auxiliary
+        variables, ``y`` the weights of the components, and alpha is not scaled, :math:`\tilde\alpha_k = \tilde
+        y_{j(k)} \alpha_k`.
         """
         powers = np.ones((3, len(scores)))
         powers[1] = scores

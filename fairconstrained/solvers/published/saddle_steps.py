@@ -182,18 +182,10 @@ class SaddleSteps:
         return self.coordinates.to_params(x[: self.model.n_params])
 
     def take(self, level: float, batch: FairData, weights: np.ndarray, averages: Averages, share: float = 1.0) -> None:
-        """One step at the level ``r``, which ``averages`` take in.
+        """One step at the level ``r``, which ``averages`` take in, sums over the steps of the same level.
 
-        Parameters
-        ----------
-        level : float
-        batch : FairData
-        weights : ndarray of shape (n_rows, n_sets)
-            Weights of the batch's rows in the sets, see `SaddleForm.set_weights`, over their number.
-        averages : Averages
-            Sums over the steps of the same level.
-        share : float, default=1.0
-            The length of this step, and the progress of the step sizes, over those of a whole step.
+        ``weights`` are those of the batch's rows in the sets, see `SaddleForm.set_weights`, over their number. The
+        length of this step, and the progress of the step sizes, are a share of those of a whole step.
         """
         model, x, n_params = self.model, self.x, self.model.n_params
         params, y = self.params(x), self.dual.component_weights(np.exp(self._log_y))
@@ -242,18 +234,7 @@ class SaddleSteps:
 
 
 class MirrorDescent(SaddleSteps):
-    """`SaddleSteps` on mini-batches of a problem's rows, drawn in proportion to their weight, one by one.
-
-    Parameters
-    ----------
-    problem : Problem
-    dual : DualVariables
-    rng : numpy.random.Generator
-    x : ndarray of shape (n_variables,)
-    batch_size : int
-    step, radius, proximity : float
-        See `SaddleSteps`.
-    """
+    """`SaddleSteps` on mini-batches of a problem's rows, drawn in proportion to their weight, one by one."""
 
     def __init__(
         self,

@@ -126,17 +126,9 @@ class _Subproblems(Method):
 
 
 class _BatchModel:
-    """``F_0 .. F_m`` on one mini-batch and around one iterate, as functions of ``u = (scores, aux)``.
+    """``F_0 .. F_m`` on one mini-batch, as functions of ``u = (scores, aux)``.
 
-    Parameters
-    ----------
-    batch : Problem
-        The problem on the mini-batch.
-    anchor : ndarray of shape (n_variables,)
-        The outer iterate, where the tangents touch.
-    z : ndarray of shape (n_variables,)
-        The inner iterate.
-    proximity : float
+    The tangents touch at the outer iterate, the anchor; z is the inner one.
     """
 
     def __init__(self, batch: Problem, anchor: np.ndarray, z: np.ndarray, proximity: float) -> None:
