@@ -37,7 +37,7 @@ from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.heads._basis import ScoreBasis
 from fairconstrained.heads._fits import Columns, fit_and_score, routing_of, scored, takes_in_fit
 from fairconstrained.heads._scores import GroupTargets, classifies
-from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, check_scored_once, given_folds
+from fairconstrained.model_selection.cell_folds import scoring_folds
 from fairconstrained.model_selection.pipelines import last_step
 from fairconstrained.tables import Table
 from fairconstrained.tables.dask_table import as_rows
@@ -394,35 +394,23 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         return scores, groups
 
     def _folds(self, columns: Columns, of_groups: Any, together: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Numbers of the rows to fit on and to score, each row scored once.
+        """Numbers of the rows to fit on and to score, each row scored once; raises ValueError as `scoring_folds`.
 
-        Parameters
-        ----------
-        columns : Columns
-        of_groups : estimator or None
-            Estimates groups.
-        together : array-like of shape (n_samples,), or None
-            Tells a splitter which rows to keep together.
-
-        Raises
-        ------
-        ValueError
-            If there are no folds, rows are scored twice or never, the rows of a fit lack a class, or there is no
-            splitter to keep rows together.
+        ``together`` tells a splitter which rows to keep together. The rows of a fit must not lack a class.
         """
-        y, targets, every = columns.y, columns.targets, np.arange(columns.y.size)
+        y, every = columns.y, np.arange(columns.y.size)
         if self._is_prefit and of_groups is None:
             return [(every, every)]
         of_classes = classifies(self._base)
-        given = 5 if isinstance(self.cv, str) else self.cv
-        if isinstance(given, Integral):
-            if together is not None:
-                raise ValueError(f"groups keeps rows in one fold, which needs a splitter; set cv=GroupKFold({given}).")
-            classes = np.unique(y, return_inverse=True)[1] if of_classes else np.zeros(y.size, dtype=int)
-            folds = cell_folds(int(given), cells_of(classes, targets.cells), seed_of(self.random_state))
-        else:
-            folds = given_folds(given, columns.X, y, classifier=of_classes, groups=together)
-        check_scored_once([test for _, test in folds], y.size)
+        folds = scoring_folds(
+            5 if isinstance(self.cv, str) else self.cv,
+            columns.X,
+            y,
+            columns.targets.cells,
+            classifier=of_classes,
+            random_state=self.random_state,
+            groups=together,
+        )
         if of_classes and not self._is_prefit:
             _check_classes(y, folds)
         return folds

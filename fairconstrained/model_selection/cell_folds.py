@@ -1,16 +1,18 @@
-"""Folds with the same share of every cell of rows, such as those of a group and a class; those of a user; checks."""
+"""Folds with the same share of every cell of rows, such as those of a group and a class, and those of a user."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.validation import _num_samples
 
-__all__ = ["cell_folds", "cells_of", "check_scored_once", "given_folds"]
+from fairconstrained.checks.seeds import seed_of
+
+__all__ = ["cell_folds", "cells_of", "given_folds", "scoring_folds"]
 
 
 def cells_of(*codes: np.ndarray) -> np.ndarray:
@@ -81,18 +83,39 @@ def given_folds(
     return folds
 
 
-def check_scored_once(parts: Sequence[np.ndarray], n_samples: int) -> None:
-    """Raise ValueError unless every row is in exactly one test part.
+def scoring_folds(
+    cv: Any, X: Any, y: np.ndarray, codes: np.ndarray, *, classifier: bool, random_state: Any, groups: Any = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Numbers of the rows to fit on and to score by every fold, each row scored once.
 
     Parameters
     ----------
-    parts : sequence of ndarray of int
-        Numbers of the rows in each test part.
-    n_samples : int
+    cv : int, cross-validation splitter or iterable
+        An integer stands for shuffled folds with the same share of every group, and for a classifier of every group and
+        class.
+    X, y, classifier, groups
+        See `given_folds`.
+    codes : ndarray of int, of shape (n_samples,)
+        Group of every row.
+    random_state : int, RandomState instance or None
+        Seed of shuffled folds.
+
+    Raises
+    ------
+    ValueError
+        If there are no folds, rows are scored twice or never, or there is no splitter to keep rows together.
     """
-    counts = np.bincount(np.concatenate(parts), minlength=n_samples)
+    if isinstance(cv, Integral):
+        if groups is not None:
+            raise ValueError(f"groups keeps rows in one fold, which needs a splitter; set cv=GroupKFold({cv}).")
+        classes = np.unique(y, return_inverse=True)[1] if classifier else np.zeros(y.size, dtype=int)
+        folds = cell_folds(int(cv), cells_of(classes, codes), seed_of(random_state))
+    else:
+        folds = given_folds(cv, X, y, classifier=classifier, groups=groups)
+    counts = np.bincount(np.concatenate([test for _, test in folds]), minlength=y.size)
     if (counts != 1).any():
         raise ValueError(
             f"cv leaves out {int((counts == 0).sum())} rows and has {int((counts > 1).sum())} in several test parts; "
             "every row must be in exactly one, as with KFold."
         )
+    return folds

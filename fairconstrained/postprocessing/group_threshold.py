@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
@@ -25,7 +24,6 @@ from fairconstrained.checks.messages import (
     shortened,
 )
 from fairconstrained.checks.parameters import parameter, with_parameters
-from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint, GroupRates
 from fairconstrained.constraints.compared_groups import AUTO
 from fairconstrained.constraints.group_rates import NAMED_RATES
@@ -35,7 +33,7 @@ from fairconstrained.estimators.parameters import HandlesSmallGroups
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.groups import MERGED, Groups
 from fairconstrained.metrics.group_rates import rate_named
-from fairconstrained.model_selection.cell_folds import cell_folds, cells_of, check_scored_once, given_folds
+from fairconstrained.model_selection.cell_folds import scoring_folds
 from fairconstrained.objectives import F1, ClassWeights, DecisionUtility, Objective, ZeroOne
 from fairconstrained.postprocessing._base import Postprocessor
 from fairconstrained.postprocessing._choice import ROUNDING
@@ -280,21 +278,12 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
             return self._raw_scores(X, sensitive_features)
         X, *columns = indexable(X, y, sensitive_features, sample_weight)
         scores = np.empty(y.size)
-        folds = self._folds(X, y, codes)
-        check_scored_once([test for _, test in folds], y.size)
-        for train, test in folds:
+        for train, test in scoring_folds(self.cv, X, y, codes, classifier=True, random_state=self.random_state):
             known = [None if column is None else _safe_indexing(column, train) for column in columns]
             fitted = self._fitted_estimator(_safe_indexing(X, train), *known)
             held_out = None if columns[1] is None else _safe_indexing(columns[1], test)
             scores[test] = self._raw_scores(_safe_indexing(X, test), held_out, fitted)
         return scores
-
-    def _folds(self, X: Any, y: np.ndarray, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Numbers of the rows to fit on and to score."""
-        if not isinstance(self.cv, int):
-            return given_folds(self.cv, X, y, classifier=is_classifier(self.estimator))
-        classes = np.unique(y, return_inverse=True)[1]
-        return cell_folds(self.cv, cells_of(classes, codes), seed_of(self.random_state))
 
     def _choose(
         self,

@@ -243,8 +243,8 @@ def test_thresholds_are_chosen_on_rows_that_the_estimator_has_not_seen(sample):
 def test_folds_have_all_classes_and_groups_and_a_seed(sample):
     X, y, groups = sample
     models = [
-        GroupThresholdClassifier(GaussianNB(), random_state=seed).fit(X, y, sensitive_features=groups)
-        for seed in (0, 0, 1)
+        GroupThresholdClassifier(GaussianNB(), cv=cv, random_state=seed).fit(X, y, sensitive_features=groups)
+        for cv, seed in ((5, 0), (np.int64(5), 0), (5, 1))
     ]
     assert models[0].thresholds_ == models[1].thresholds_ != models[2].thresholds_
     with pytest.raises(ValueError, match="leaves out 900 rows"):
