@@ -126,14 +126,11 @@ class LeaderParts(Parts):
         others = [k for k in wanted if k != leader]
         sent = {k: attempt(self._channel.send, requests[k], k) for k in others}
         tried = {leader: attempt(self._own.result, requests[leader])} if leader in wanted else {}
-        tried |= {k: sent[k] if sent[k].error else attempt(self._channel.receive, k) for k in others}
+        tried |= {k: sent[k] if sent[k].error else _answered(self._channel, k) for k in others}
         for each in tried.values():
             if each.error:
                 raise each.error
-        for k in others:
-            if tried[k].result.failure:
-                raise RuntimeError(f"process {k} could not compute with its rows:\n{tried[k].result.failure}")
-        yield from (tried[k].result if k == leader else tried[k].result.result for k in wanted)
+        yield from (tried[k].result for k in wanted)
 
     def _request(
         self, process: int, function: Callable[..., Any], columns: tuple[Any, ...], rows: np.ndarray | None
@@ -154,15 +151,8 @@ class LeaderParts(Parts):
         self._forgotten[process].append(self._keys.pop(place))
 
 
-class _Answer(NamedTuple):
-    """Answer to a request: a result, or the traceback of a failure."""
-
-    result: Any
-    failure: str
-
-
 class Outcome(NamedTuple):
-    """How an action ended: with a result, such as a fitted estimator, or with an error."""
+    """How an action ended: with a result, such as a fitted estimator or the answer to a request, or with an error."""
 
     result: Any
     error: Exception | None
@@ -176,13 +166,19 @@ def attempt(action: Callable[..., Any], *args: Any) -> Outcome:
         return Outcome(None, error)
 
 
+def _answered(channel: Channel, sender: int) -> Outcome:
+    """Return the answer of a process to a request, or that it is lost."""
+    received = attempt(channel.receive, sender)
+    return received.result or received
+
+
 def served(channel: Channel, X: Any, begin: Callable[[Any], None] | None = None) -> Outcome:
     """Compute with the rows of this process for the leader, and return how it ended there, or that it is lost.
 
     ``begin`` takes a message of the leader that is no request.
     """
-    lost = attempt(_served, channel, X, begin)
-    return lost.result or lost
+    ended = attempt(_served, channel, X, begin)
+    return ended.result or ended
 
 
 def _served(channel: Channel, X: Any, begin: Callable[[Any], None] | None) -> Outcome:
@@ -195,9 +191,10 @@ def _served(channel: Channel, X: Any, begin: Callable[[Any], None] | None) -> Ou
             begin(message)
             continue
         try:
-            answer = _Answer(held.result(message), "")
+            answer = Outcome(held.result(message), None)
         except Exception:  # the leader raises it
-            answer = _Answer(None, traceback.format_exc())
+            failure = f"process {channel.rank} could not compute with its rows:\n{traceback.format_exc()}"
+            answer = Outcome(None, RuntimeError(failure))
         channel.send(answer, channel.leader)
 
 

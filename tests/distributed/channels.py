@@ -9,7 +9,7 @@ from itertools import product
 from queue import Queue
 
 from fairconstrained.distributed.processes import fit_in
-from fairconstrained.distributed.requests import HeldRows, _Answer
+from fairconstrained.distributed.requests import HeldRows, attempt
 
 
 @dataclass
@@ -53,7 +53,7 @@ class DirectChannel:
         self.sent_bytes, self._request = len(content), pickle.loads(content)
 
     def receive(self, sender):
-        return _Answer(self.other.result(self._request), "")
+        return attempt(self.other.result, self._request)
 
 
 def fits_of(estimator, shards):
