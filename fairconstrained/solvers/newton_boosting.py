@@ -340,9 +340,6 @@ class _Run:
         self.measure()
         return self.result()
 
-    def _grown(self, n_trees: int) -> _Grown:
-        return _Grown(n_trees, self.solver.n_folds)
-
     def _kept(self, start: Start | None) -> Ensemble | None:
         """The trees of a start that was to have fewer than there are to be; None if it was not, or has other folds.
 
@@ -446,7 +443,7 @@ class _Run:
         assert self.best is not None  # every prefix is offered
         # whatever run begins there goes on from these trees
         least = None if self.least is None else self.least.state
-        known = self._grown(0)._replace(best=self.best.state, least=least)
+        known = _Grown(0, self.solver.n_folds, self.best.state, least)
         self.recorder.add(
             state=Start(state, fingerprint=self.problem.data.fingerprint, solver_state=known),
             n_iter=self.n_before + self.n_grown,
@@ -503,7 +500,7 @@ class _Run:
                 components,
                 multipliers,
                 fingerprint=self.problem.data.fingerprint,
-                solver_state=self._grown(self.solver.n_trees),
+                solver_state=_Grown(self.solver.n_trees, self.solver.n_folds),
             ),
         )
 

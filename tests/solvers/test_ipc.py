@@ -82,7 +82,7 @@ class FakeProblem:
 def test_the_steps_of_the_switching_oracle_are_those_of_algorithm_2(project):
     options = IPC(inner_iter=25, precision=0.05, proximity=RHO_HAT, weak_convexity=RHO)
     method = options._method(FakeProblem(project), CENTER, None)
-    method._moduli = method._new_moduli(None, None)
+    method._set_moduli(None, None)
     z, total, mean, kinds = CENTER, 0.0, np.zeros(2), []
     for k in range(25):
         c, jacobian, gradient = proximal_values(z)

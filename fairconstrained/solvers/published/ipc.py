@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from typing_extensions import override
@@ -25,13 +25,6 @@ from fairconstrained.solvers.source import Source
 from fairconstrained.views import Stochastic
 
 __all__ = ["IPC"]
-
-
-class _Moduli(NamedTuple):
-    """Factors of the proximal terms and of the weak convexity that they outweigh."""
-
-    proximity: float
-    weak_convexity: float
 
 
 @dataclass(frozen=True)
@@ -171,27 +164,26 @@ class _Proximal(FromFeasible):
     @override
     def begin(self, source: Source, problem: Problem) -> None:
         o, self.z = self._options, problem.project(self.z)
-        self._moduli = self._new_moduli(source, problem)
+        self._set_moduli(source, problem)
         super().begin(source, problem)
         if o.oracle == "online" and not self.is_stationary:
-            first = Subproblem(source.view, self.z, self._moduli.proximity)
+            first = Subproblem(source.view, self.z, self._proximity)
             near = (first, self.z, problem.project, source.rng)
             self._controls = control_parameters(o.online_V, o.online_alpha, o.n_inner, *near)
 
     @override
     def _first_proximity(self, source: Source, z: np.ndarray, problem: Problem) -> float:
-        return self._moduli.proximity
+        return self._proximity
 
-    def _new_moduli(self, source: Source, problem: Problem) -> _Moduli:
-        o = self._options
-        if isinstance(o.proximity, str):
+    def _set_moduli(self, source: Source, problem: Problem) -> None:
+        """Set the factor of the proximal terms, and that of the weak convexity which they outweigh."""
+        o, proximity = self._options, self._options.proximity
+        if isinstance(proximity, str):
             proximity = suitable_proximity(source.view, self.z, problem.project, source.rng)
-        else:
-            proximity = o.proximity
         modulus = proximity / 2 if o.weak_convexity is None else o.weak_convexity
         if not modulus < proximity:
             raise ValueError(f"weak_convexity must be below proximity, got {modulus:g} and {proximity:g}.")
-        return _Moduli(proximity, modulus)
+        self._proximity, self._weak_convexity = proximity, modulus
 
     @property
     @override
@@ -210,7 +202,7 @@ class _Proximal(FromFeasible):
         self._left = None if self._left is None else self._left - 1
         tol = self._options.stationarity_tol
         is_near = tol is not None and self._length <= 2 * tol
-        near = (source.view, moved, problem.project, self._moduli.proximity)
+        near = (source.view, moved, problem.project, self._proximity)
         self._distance = proximal_distance(*near) if is_near else np.inf
 
     @override
@@ -225,14 +217,14 @@ class _Proximal(FromFeasible):
 
     def _solution(self, source: Source, problem: Problem) -> np.ndarray:
         """Return the point that the oracle finds for the subproblem around the iterate."""
-        o, moduli = self._options, self._moduli
-        subproblem = Subproblem(source.view, self.z, moduli.proximity)
+        o, subproblem = self._options, Subproblem(source.view, self.z, self._proximity)
         if o.oracle == "online":
             return self._online(source, problem)
         if o.oracle == "switching":
+            excess = self._proximity - self._weak_convexity
 
             def rate(k: int) -> float:
-                return 2 / ((moduli.proximity - moduli.weak_convexity) * (k + 2))
+                return 2 / (excess * (k + 2))
 
             return switching(subproblem, self.z, problem.project, o.n_inner, rate, self._tolerance)
         solve = augmented_lagrangian if o.oracle == "augmented_lagrangian" else level_set
@@ -242,5 +234,5 @@ class _Proximal(FromFeasible):
         steps, total = OnlineSteps(self.z, *self._controls), np.zeros_like(self.z)
         for _ in range(self._options.n_inner):
             total += steps.z
-            steps.advance(Subproblem(source.batch(), self.z, self._moduli.proximity), problem.project)
+            steps.advance(Subproblem(source.batch(), self.z, self._proximity), problem.project)
         return total / self._options.n_inner
