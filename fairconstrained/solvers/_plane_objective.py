@@ -14,7 +14,7 @@ from fairconstrained.models import Rescaling
 from fairconstrained.objectives import BoundObjective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._newton_coordinates import has_convex_losses
-from fairconstrained.terms import Terms
+from fairconstrained.terms import Terms, TermsPoint
 from fairconstrained.views import Stochastic
 
 __all__ = ["PlaneObjective"]
@@ -75,18 +75,14 @@ class PlaneObjective:
 
     def value(self, point: np.ndarray) -> float:
         """The objective at a point, an ndarray of shape (2,)."""
-        u, c = (float(v) for v in point)
-        at_scores = self._terms.at_scores(self._scores(u, c), np.empty(0))
-        return at_scores.loss + self.rescaling.penalty(*self.of_scores(u, c))[0]
+        return self._at(point).loss + self.rescaling.penalty(*self.of_scores(*point.tolist()))[0]
 
     def with_slopes(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """The objective, and its slopes of shape (2,)."""
-        u, c = (float(v) for v in point)
-        at_scores = self._terms.at_scores(self._scores(u, c), np.empty(0))
-        standard, signs = self._signed
+        at_scores, (standard, signs) = self._at(point), self._signed
         by_row = signs * at_scores.slopes(1.0, np.empty(0))[0].numpy()
         slopes = np.array([by_row @ standard, by_row.sum()])
-        penalty, per_factor, per_shift = self.rescaling.penalty(*self.of_scores(u, c))
+        penalty, per_factor, per_shift = self.rescaling.penalty(*self.of_scores(*point.tolist()))
         return at_scores.loss + penalty, slopes + self._moves.T @ (per_factor, per_shift)
 
     def least(self, start: np.ndarray, directions: np.ndarray, lowest: float = 0.0) -> np.ndarray:
@@ -153,7 +149,7 @@ class PlaneObjective:
 
     def _curvature(self, point: np.ndarray) -> np.ndarray:
         """Hessian of the objective at a point; ndarray of shape (2, 2)."""
-        by_row = self._terms.objective.curvature(self._scores(*point.tolist())).numpy()
+        by_row = self._terms.objective.curvature(self._scores(point)).numpy()
         standard, _ = self._signed
         mixed = by_row @ standard
         of_loss = np.array([[(by_row * standard) @ standard, mixed], [mixed, by_row.sum()]])
@@ -171,6 +167,9 @@ class PlaneObjective:
         factor = 1 / self.spread if self.spread else 0.0
         return np.array([[factor, 0.0], [-factor * self.centre, 1.0]])
 
-    def _scores(self, u: float, c: float) -> torch.Tensor:
-        standard, signs = self._signed
+    def _at(self, point: np.ndarray) -> TermsPoint:
+        return self._terms.at_scores(self._scores(point), np.empty(0))
+
+    def _scores(self, point: np.ndarray) -> torch.Tensor:
+        (u, c), (standard, signs) = point.tolist(), self._signed
         return torch.from_numpy(signs * (u * standard + c))
