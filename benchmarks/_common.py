@@ -129,9 +129,9 @@ def load_celeba() -> Table:
     return Table("celeba", (features > 0).astype(float), frame["Attractive"].to_numpy(dtype=int), groups)
 
 
-def missing(modules: Iterable[str]) -> list[str]:
-    """Those of the modules that are not installed."""
-    return [name for name in modules if not _is_installed(name)]
+def missing(modules: Iterable[str]) -> str:
+    """Say which of the modules are not installed, as the reason why something is left out; empty if there are none."""
+    return " and ".join(f"{name} is not installed" for name in modules if not _is_installed(name))
 
 
 def _is_installed(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -74,15 +74,24 @@ def read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def run_all(
-    tasks: Iterable[AnyTask], run: Callable[[AnyTask], list[Row]], path: Path, columns: Sequence[str], jobs: int
+    tasks: Iterable[AnyTask],
+    run: Callable[[AnyTask], list[Row]],
+    path: Path,
+    columns: Sequence[str],
+    jobs: int,
+    lacks: Callable[[str], str] | None = None,
 ) -> None:
     """Run the tasks that ``path`` has no rows of; can be interrupted and started again.
 
     ``columns`` are those of the table; "task" and "status" are among them, and a row has those that it knows. Tasks
-    that raised an exception are counted at the end, with the message of one of them.
+    that raised an exception are counted at the end, with the message of one of them. ``lacks`` gives the reason why a
+    method cannot be run, empty if it can; tasks of such methods are left out.
     """
     done = set(read(path, columns).task)
     todo = [task for task in tasks if task.name not in done]
+    if lacks is not None:
+        able = without_missing({task.method: lacks(task.method) for task in todo})
+        todo = [task for task in todo if task.method in able]
     path.parent.mkdir(exist_ok=True)
     is_new = not path.exists()
     results = Parallel(jobs, return_as="generator_unordered")(delayed(_rows_of)(run, task) for task in todo)
@@ -100,15 +109,12 @@ def run_all(
         print(f"{len(failed)} tasks failed and are tried again by the next run, such as {first}")
 
 
-def without_missing(methods: Sequence[str], missing: Mapping[str, str]) -> list[str]:
-    """Return the methods that can be run, and print the reason for each of the others.
-
-    ``missing`` has the reason by method; an empty one, or none, means that it can be run.
-    """
-    for name in methods:
-        if missing.get(name):
-            print(f"{name} is left out: {missing[name]}")
-    return [name for name in methods if not missing.get(name)]
+def without_missing(reasons: dict[str, str]) -> list[str]:
+    """Return the names of what can be run, and print the reasons for the others; that of what can be run is empty."""
+    for name, reason in reasons.items():
+        if reason:
+            print(f"{name} is left out: {reason}")
+    return [name for name, reason in reasons.items() if not reason]
 
 
 def results_of(
@@ -117,11 +123,12 @@ def results_of(
     run: Callable[[AnyTask], list[Row]],
     columns: Sequence[str],
     arguments: argparse.Namespace,
+    lacks: Callable[[str], str] | None = None,
 ) -> pd.DataFrame:
-    """The results of a file, after those that it lacks have been added unless ``--plots`` is asked for; see `begun`."""
+    """The results of a file, after `run_all` has added to them unless ``--plots`` is asked for; see `begun`."""
     path = begun(name)
     if not arguments.plots:
-        run_all(tasks, run, path, columns, arguments.jobs)
+        run_all(tasks, run, path, columns, arguments.jobs, lacks)
     return read(path, columns)
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks._common import RESULTS, names_of, parsed, parser_of_splits, publish, save_tables
-from benchmarks._runner import results_of, without_missing
+from benchmarks._runner import results_of
 from benchmarks.any_model.data import CASES, QUICK
 from benchmarks.any_model.figures import draw_all
 from benchmarks.any_model.notions import KAPPAS, NOTIONS
-from benchmarks.any_model.peers import missing
+from benchmarks.any_model.peers import lacks
 from benchmarks.any_model.tables import write_tables
 from benchmarks.any_model.tasks import ALL_METHODS, COLUMNS, all_tasks, run_task
 
@@ -51,13 +51,10 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     arguments = _arguments()
     stem = "any_model_quick" if arguments.quick else "any_model"
-    methods = arguments.methods
-    if not arguments.plots:
-        methods = without_missing(methods, {name: missing(name) for name in methods})
-    tasks = all_tasks(arguments.data, arguments.notions, methods, arguments.seeds, arguments.kappas)
+    tasks = all_tasks(arguments.data, arguments.notions, arguments.methods, arguments.seeds, arguments.kappas)
     if arguments.quick:
         tasks = (replace(task, kappas=task.kappas[:QUICK_BOUNDS]) for task in tasks)
-    figures = _show(results_of(f"{stem}_raw.csv", tasks, run_task, COLUMNS, arguments), stem)
+    figures = _show(results_of(f"{stem}_raw.csv", tasks, run_task, COLUMNS, arguments, lacks), stem)
     if arguments.docs:
         publish(figures, stem, is_new=not arguments.plots)
 

@@ -6,7 +6,6 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ import numpy as np
 from scipy.special import logit
 from sklearn.model_selection import train_test_split
 
+from benchmarks._common import missing
 from benchmarks.any_model.data import Part, Split, as_codes, categorical_columns
-from benchmarks.any_model.methods import VALIDATION_SHARE, Method, Outcome, Setting, quiet, response_of_scores
+from benchmarks.any_model.methods import METHODS, VALIDATION_SHARE, Method, Outcome, Setting, quiet, response_of_scores
 from benchmarks.any_model.notions import Response
 from benchmarks.any_model.trees import Seconds, Trees
 
@@ -172,15 +172,17 @@ PEERS: dict[str, Method] = {
 NOTIONS_OF_PEERS = dict.fromkeys(PEERS, tuple(_FAIRLEARN)) | {"fairgbm": ("equal_opportunity", "equalized_odds")}
 
 
-def missing(method: str) -> str:
+#: Packages of the methods, of which most are on trees of LightGBM.
+_PACKAGES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(METHODS, ("lightgbm",)),
+    **dict.fromkeys(("linear", "network", "two_regressions", "fairgbm"), ()),
+    **dict.fromkeys(("exponentiated_gradient", "threshold_optimizer"), ("fairlearn", "lightgbm")),
+    **dict.fromkeys(("oxonfair_groups", "oxonfair_inferred"), ("oxonfair", "lightgbm")),
+}
+
+
+def lacks(method: str) -> str:
     """Return the reason why a method cannot be run here; empty if it can."""
     if method == "fairgbm" and not Path(os.environ.get(FAIRGBM_PYTHON, "")).is_file():
         return f"{FAIRGBM_PYTHON} does not name the Python of an environment with FairGBM"
-    package = {"exponentiated_gradient": "fairlearn", "threshold_optimizer": "fairlearn"}.get(method, "")
-    if method.startswith("oxonfair"):
-        package = "oxonfair"
-    if package and find_spec(package) is None:
-        return f"{package} is not installed"
-    if find_spec("lightgbm") is None and method not in ("linear", "network", "two_regressions"):
-        return "lightgbm is not installed"
-    return ""
+    return missing(_PACKAGES[method])

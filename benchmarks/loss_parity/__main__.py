@@ -72,15 +72,14 @@ def main() -> None:
     stem = "loss_parity_quick" if arguments.quick else "loss_parity"
     path, limits = RESULTS / f"{stem}.csv", time_limits(arguments.seconds)
     if not arguments.plots:
-        lacking = {name: missing(requires) for name, (_, *requires) in PROMISES.items()}
-        reasons = {name: f"{', '.join(modules)} is not installed" for name, modules in lacking.items() if modules}
-        for name in without_missing([name for name in PROMISES if name in arguments.only], reasons):
+        reasons = {name: missing(requires) for name, (_, *requires) in PROMISES.items() if name in arguments.only}
+        for name in without_missing(reasons):
             for table, frame in PROMISES[name][0](arguments.quick).items():
                 save(significant(frame), f"{stem}_{table}")
         if "runs" in arguments.only:
             chosen = (arguments.datasets, arguments.splits, arguments.constraints, arguments.methods)
             tasks = all_tasks(chosen, arguments.seeds, limits, stem)
-            run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
+            run_all(tasks, run_task, path, COLUMNS, arguments.jobs, lambda method: missing(METHODS[method].requires))
     figures = _show(with_limit(read(path, COLUMNS), limits), stem)
     if arguments.docs:
         publish(figures, stem, without=("history",), is_new=not arguments.plots)

@@ -15,8 +15,8 @@ import pandas as pd
 import torch
 from scipy.special import expit
 
-from benchmarks._common import RESULTS, missing
-from benchmarks._runner import Row, TaskOfFields, joined, without_missing
+from benchmarks._common import RESULTS
+from benchmarks._runner import Row, TaskOfFields, joined
 from benchmarks.loss_parity.constraints import CONSTRAINTS, Constraint
 from benchmarks.loss_parity.datasets import DATASETS, Part, Parts, load_parts, split_seed
 from benchmarks.loss_parity.methods import METHODS, Setting, Visit
@@ -72,10 +72,8 @@ def time_limits(seconds: float | None = None) -> dict[str, float]:
 def all_tasks(
     chosen: Sequence[Sequence[str]], seeds: int, limits: Mapping[str, float], stem: str = "loss_parity"
 ) -> Iterator[Task]:
-    """The tasks of the chosen data sets, splits, constraints and methods, seed 0 first, as far as installed."""
-    absent = {name: missing(METHODS[name].requires) for name in chosen[3]}
-    names = without_missing(chosen[3], {name: f"{', '.join(of)} not installed" for name, of in absent.items() if of})
-    for seed, dataset, split, constraint, name in product(range(seeds), *chosen[:3], names):
+    """The tasks of the chosen data sets, splits, constraints and methods, seed 0 first."""
+    for seed, dataset, split, constraint, name in product(range(seeds), *chosen):
         if split in DATASETS[dataset].splits:
             limit = None if METHODS[name].ends_itself else limits[dataset]
             yield Task(dataset, split, constraint, name, seed, limit, stem)

@@ -15,13 +15,13 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks._common import RESULTS, names_of, parsed, parser_of_splits, publish, save_tables
-from benchmarks._runner import results_of, without_missing
+from benchmarks._runner import results_of
 from benchmarks.any_model.data import QUICK
 from benchmarks.notions.catalogue import ENTRIES, WHOLE
 from benchmarks.notions.figures import draw_all
 from benchmarks.notions.setting import STRATA
 from benchmarks.notions.tables import write_tables
-from benchmarks.notions.tasks import COLUMNS, METHODS, PEERS, all_tasks, run_task
+from benchmarks.notions.tasks import COLUMNS, METHODS, PEERS, all_tasks, lacks, run_task
 
 #: Splits of a whole run.
 N_SPLITS = 5
@@ -52,11 +52,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     arguments = _arguments()
     stem = "notions_quick" if arguments.quick else "notions"
-    methods = arguments.methods
-    if not arguments.plots:
-        methods = without_missing(methods, {name: peer.missing for name, peer in PEERS.items()})
-    tasks = all_tasks(arguments.data, arguments.notions, methods, arguments.seeds)
-    figures = _show(results_of(f"{stem}_raw.csv", tasks, run_task, COLUMNS, arguments), stem)
+    tasks = all_tasks(arguments.data, arguments.notions, arguments.methods, arguments.seeds)
+    figures = _show(results_of(f"{stem}_raw.csv", tasks, run_task, COLUMNS, arguments, lacks), stem)
     if arguments.docs:
         publish(figures, stem, is_new=not arguments.plots)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -30,11 +29,6 @@ class Peer:
     fit: Callable[[Setting], Outcome]
     package: str
     notions: tuple[str, ...]
-
-    @property
-    def missing(self) -> str:
-        """The reason why it cannot be run here; empty if it can."""
-        return "" if find_spec(self.package) is not None else f"{self.package} is not installed"
 
 
 def answered(setting: Setting, fit: Callable[[Any], Callable[[Any], np.ndarray]]) -> Outcome:

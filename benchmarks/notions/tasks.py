@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmarks._common import set_threads
+from benchmarks._common import missing, set_threads
 from benchmarks._runner import Row, TaskOfFields
 from benchmarks.any_model.methods import UNCONSTRAINED
 from benchmarks.any_model.tasks import measures
@@ -51,6 +51,11 @@ def all_tasks(
                 for method in methods:
                     if notion in (METHODS | PEERS)[method].notions and seed < _n_splits(method):
                         yield Task(name, seed, notion, method)
+
+
+def lacks(method: str) -> str:
+    """Return the reason why a method cannot be run here; empty if it can."""
+    return missing([PEERS[method].package] if method in PEERS else [])
 
 
 def _n_splits(method: str) -> float:

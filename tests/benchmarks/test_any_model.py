@@ -15,7 +15,7 @@ from benchmarks.any_model.data import Part, as_codes, categorical_columns, load_
 from benchmarks.any_model.fronts import compare, expected_share, half_width, half_widths_of_all, points
 from benchmarks.any_model.methods import out_of_fold_answers, sweep
 from benchmarks.any_model.notions import NOTIONS, Response, floor, floor_of_several
-from benchmarks.any_model.peers import FAIRGBM_PYTHON, missing
+from benchmarks.any_model.peers import FAIRGBM_PYTHON, lacks
 from benchmarks.any_model.tables import kept, wins, write_tables
 from benchmarks.any_model.tasks import NOTIONS_OF, all_tasks, performance
 from fairconstrained import FairBoostingClassifier
@@ -237,12 +237,11 @@ def test_tasks_have_names_of_their_own():
 
 def test_what_is_not_installed_is_left_out_with_a_reason(monkeypatch):
     monkeypatch.delenv(FAIRGBM_PYTHON, raising=False)
-    assert FAIRGBM_PYTHON in missing("fairgbm")
-    monkeypatch.setattr("benchmarks.any_model.peers.find_spec", lambda name: None)
-    assert missing("exponentiated_gradient") == "fairlearn is not installed"
-    assert missing("oxonfair_groups") == "oxonfair is not installed"
-    assert missing("head") == "lightgbm is not installed"
-    assert missing("linear") == ""
+    assert FAIRGBM_PYTHON in lacks("fairgbm")
+    monkeypatch.setattr("benchmarks._common.find_spec", lambda name: None)
+    assert lacks("exponentiated_gradient") == "fairlearn is not installed and lightgbm is not installed"
+    assert lacks("head") == "lightgbm is not installed"
+    assert lacks("linear") == ""
 
 
 def test_benchmarks_are_imported_without_the_packages_that_they_compare():

@@ -14,7 +14,7 @@ from benchmarks.notions import __main__ as command
 from benchmarks.notions.catalogue import ENTRIES, Entry, Rows
 from benchmarks.notions.peer import Peer
 from benchmarks.notions.tables import compared, four_fifths, promise, seconds, write_tables
-from benchmarks.notions.tasks import METHODS, PEERS, all_tasks
+from benchmarks.notions.tasks import METHODS, PEERS, all_tasks, lacks
 from fairconstrained.constraints.group_rates import NAMED_RATES
 from fairconstrained.metrics import conditional_parity_gap, equal_opportunity_gap, group_rates, independence_gap
 from fairconstrained.metrics import separation_gap as odds_gap
@@ -169,9 +169,10 @@ def test_a_summary_has_one_line_for_a_notion(results):
     assert table[["points", "ahead", "behind", "silent"]].iloc[0].tolist() == [1, 1, 0, 0]
 
 
-def test_what_is_not_installed_has_a_reason():
-    assert Peer(lambda setting: None, "no_such_package", ()).missing == "no_such_package is not installed"
-    assert PEERS["grid_search"].missing == ""
+def test_what_is_not_installed_has_a_reason(monkeypatch):
+    monkeypatch.setitem(PEERS, "new", Peer(lambda setting: None, "no_such_package", ()))
+    assert lacks("new") == "no_such_package is not installed"
+    assert lacks("linear") == ""
 
 
 def test_bounds_are_there_for_all_data_sets():
