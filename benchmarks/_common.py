@@ -178,7 +178,7 @@ def names_of(known: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 def command_line(
-    description: str | None, quick: str = "", jobs: int = 0, plots: bool = False, docs: bool = True
+    description: str | None, quick: str = "", jobs: int = 0, plots: bool = False
 ) -> argparse.ArgumentParser:
     """The command line of a benchmark; what else it can choose is for it to add.
 
@@ -191,8 +191,6 @@ def command_line(
         Default of ``--jobs``; 0 if all is run in one process.
     plots : bool, default=False
         Whether there is ``--plots``.
-    docs : bool, default=True
-        Whether there is ``--docs``.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     if quick:
@@ -201,8 +199,7 @@ def command_line(
         parser.add_argument("--jobs", type=int, default=jobs, help="processes, of one thread each")
     if plots:
         parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
-    if docs:
-        parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     return parser
 
 
@@ -250,10 +247,23 @@ def publish(figures: Iterable[Path], stem: str, without: Sequence[str] = (), is_
                 shutil.copy(table, DOCS / "benchmarks" / table.name)
 
 
-def to_docs(table: pd.DataFrame, stem: str, part: str = "", index: bool = False) -> None:
+def keep(
+    found: pd.DataFrame, stem: str, options: argparse.Namespace, part: str = "", shown: pd.DataFrame | None = None
+) -> None:
+    """Save the table of a benchmark, or of a part of it, and with ``--docs`` write it to the documentation.
+
+    The table of a quick run has a name of its own. The documentation may have another form of it, ``shown``.
+    """
+    name = f"{stem}{part and '_' + part}"
+    save(found, f"{name}_quick" if getattr(options, "quick", False) else name)
+    if options.docs:
+        to_docs(found if shown is None else shown, stem, part)
+
+
+def to_docs(table: pd.DataFrame, stem: str, part: str = "") -> None:
     """Write the table of a benchmark, or of a part of it, to the documentation, and to its manifest as of today."""
     with recorded(stem):
-        table.to_csv(DOCS / "benchmarks" / f"{stem}{part and '_' + part}.csv", index=index)
+        table.to_csv(DOCS / "benchmarks" / f"{stem}{part and '_' + part}.csv", index=False)
 
 
 def run_parts(

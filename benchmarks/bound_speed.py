@@ -1,7 +1,7 @@
 """Seconds of bounds on AUCs, of two groups and of sixty, and of networks with a bound against those without.
 
-``python -m benchmarks.bound_speed [--quick]`` writes two tables. Seconds are processor time of one process with one
-thread; a network has the same number of epochs with its bound and without, and no estimates on new rows.
+``python -m benchmarks.bound_speed [--quick] [--docs]`` writes two tables. Seconds are processor time of one process
+with one thread; a network has the same number of epochs with its bound and without, and no estimates on new rows.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import pandas as pd
 from benchmarks._common import (
     command_line,
     data_folder,
+    keep,
     load_a9a,
     load_bank_table,
     load_law_school_table,
-    save,
+    parsed,
     set_threads,
     significant,
-    to_docs,
 )
 from fairconstrained import (
     AUCFairClassifier,
@@ -174,17 +174,12 @@ def _with_and_without(make: Any, kappa: float, rows: Rows, seed: int, options: d
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSVs and print them."""
-    parser = command_line(__doc__, "few rows and units, one seed, to see that it runs", docs=False)
-    quick = parser.parse_args(arguments).quick
+    parser = command_line(__doc__, "few rows and units, one seed, to see that it runs")
+    options = parsed(parser, arguments)
     set_threads(1)
-    tables = {"aucs": lambda: aucs(6000 if quick else None)}
-    tables["networks"] = lambda: networks(6000, 1, hidden_layer_sizes=(4,)) if quick else networks(None, 3)
-    for name, measure in tables.items():
-        found = significant(measure())
-        save(found, f"bound_speed_{name}{'_quick' if quick else ''}")
-        print(found.to_string())
-        if not quick:
-            to_docs(found, "bound_speed", name)
+    keep(significant(aucs(6000 if options.quick else None)), "bound_speed", options, "aucs")
+    found = networks(6000, 1, hidden_layer_sizes=(4,)) if options.quick else networks(None, 3)
+    keep(significant(found), "bound_speed", options, "networks")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import pandas as pd
 import torch
 from sklearn.base import clone
 
-from benchmarks._common import Table, command_line, load_acs_income, parsed, save, significant, to_docs
+from benchmarks._common import Table, command_line, keep, load_acs_income, parsed, save, significant
 from benchmarks.speed import a9a_dense, acs_dense
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
@@ -157,9 +157,7 @@ def main(arguments: list[str] | None = None) -> None:
             save(significant(pd.DataFrame(lines)), name, show=False)  # what there is, if it is cut off
     found = significant(pd.DataFrame(lines))
     found.insert(5, "times faster", (found["seconds on the CPU"] / found["seconds on the device"]).round(1))
-    save(found, name)
-    if options.docs:
-        to_docs(found, "devices")
+    keep(found, "devices", options)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import command_line, save, set_threads, to_docs
+from benchmarks._common import command_line, keep, parsed, set_threads
 from benchmarks.any_model.data import CASES, Part, load_split
 from benchmarks.any_model.methods import quiet
 from benchmarks.any_model.notions import NOTIONS
@@ -93,13 +93,11 @@ def table(data: str, kappas: tuple[float, ...] = KAPPAS) -> pd.DataFrame:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
-    parser = command_line(__doc__, "one small generated data set, to see that it runs", docs=False)
-    options = parser.parse_args(arguments)
+    parser = command_line(__doc__, "one small generated data set, to see that it runs")
+    options = parsed(parser, arguments)
     set_threads(1)
     found = table("generated", KAPPAS[1:]) if options.quick else pd.concat(map(table, DATA))
-    save(found, f"estimate_cost{'_quick' if options.quick else ''}")
-    if not options.quick:
-        to_docs(found.round({"fit": 3, "estimate": 3, "times": 2}), "estimate_cost")
+    keep(found, "estimate_cost", options, shown=found.round({"fit": 3, "estimate": 3, "times": 2}))
 
 
 if __name__ == "__main__":

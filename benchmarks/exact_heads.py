@@ -1,9 +1,9 @@
 """Errors of heads by smooth decisions, by counts to the end (``exact=True``), and of an exhaustive sweep.
 
-``python -m benchmarks.exact_heads [--quick]`` fits heads of fewest errors on cross-fitted LightGBM, on 3,600 rows of
-every data set, so that their features are a score, the group's probability, and the product of the two. The sweep tries
-2,000 mixtures of the first two, each with all thresholds: what it finds is the optimum over mixtures and thresholds,
-up to the grid.
+``python -m benchmarks.exact_heads [--quick] [--docs]`` fits heads of fewest errors on cross-fitted LightGBM, on 3,600
+rows of every data set, so that their features are a score, the group's probability, and the product of the two. The
+sweep tries 2,000 mixtures of the first two, each with all thresholds: what it finds is the optimum over mixtures and
+thresholds, up to the grid.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import command_line, save, set_threads, timed, to_docs
+from benchmarks._common import command_line, keep, parsed, set_threads, timed
 from benchmarks.any_model.data import CASES, as_codes, load_split, parted
 from benchmarks.head_speed import timed_fit
 from fairconstrained import PartialParityClassifier
@@ -75,22 +75,20 @@ def table(data: str, seed: int, n_rows: int, kappas: tuple[float, ...] = KAPPAS)
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print means over splits and bounds."""
-    parser = command_line(__doc__, "one small generated data set, to see that it runs", docs=False)
-    options = parser.parse_args(arguments)
+    parser = command_line(__doc__, "one small generated data set, to see that it runs")
+    options = parsed(parser, arguments)
     set_threads(1)
     if options.quick:
         found = table("generated", 0, 1000, kappas=KAPPAS[:1])
     else:
         found = pd.concat([table(data, seed, ROWS) for data, seed in product(DATA, range(SPLITS))])
-    save(found, f"exact_heads{'_quick' if options.quick else ''}")
     keys = ["data", "constraint", "method"]
     shown = (
         found.groupby(keys, sort=False)[["training errors", "new errors", "new gap", "seconds"]].mean().reset_index()
     )
     print(shown.to_string(float_format=lambda value: f"{value:.4g}"))
-    if not options.quick:
-        digits = {"training errors": 1, "new errors": 1, "new gap": 4, "seconds": 3}
-        to_docs(shown.round(digits), "exact_heads")
+    digits = {"training errors": 1, "new errors": 1, "new gap": 4, "seconds": 3}
+    keep(found, "exact_heads", options, shown=shown.round(digits))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Seconds of heads: one fit on many rows, and ten bounds next to the model that the heads are on.
 
-``python -m benchmarks.head_speed [--quick]`` cross-fits LightGBM on 100,000 rows of the ACS sample, fits a head for
-every notion on the features, and a path of ten bounds. Seconds are processor time of one process with one thread; the
-path is a ratio to the fits of the model alone, its folds and the models of the group included.
+``python -m benchmarks.head_speed [--quick] [--docs]`` cross-fits LightGBM on 100,000 rows of the ACS sample, fits a
+head for every notion on the features, and a path of ten bounds. Seconds are processor time of one process with one
+thread; the path is a ratio to the fits of the model alone, its folds and the models of the group included.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import command_line, data_folder, save, set_threads, timed, to_docs
+from benchmarks._common import command_line, data_folder, keep, parsed, set_threads, timed
 from fairconstrained import (
     AUCFairClassifier,
     ConvergenceWarning,
@@ -80,15 +80,12 @@ def table(X: Any, y: np.ndarray, groups: np.ndarray, n_trees: int) -> pd.DataFra
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
-    parser = command_line(__doc__, "few rows and trees, to see that it runs", docs=False)
-    options = parser.parse_args(arguments)
+    parser = command_line(__doc__, "few rows and trees, to see that it runs")
+    options = parsed(parser, arguments)
     set_threads(1)
     found = table(*acs(3000 if options.quick else 100_000), n_trees=20 if options.quick else 300)
-    save(found, f"head_speed{'_quick' if options.quick else ''}")
-    print(found.to_string(float_format=lambda value: f"{value:.4g}"))
-    if not options.quick:
-        shown = found.map(lambda value: f"{value:.3g}" if isinstance(value, float) else value).replace("nan", "")
-        to_docs(shown, "head_speed")
+    shown = found.map(lambda value: f"{value:.3g}" if isinstance(value, float) else value).replace("nan", "")
+    keep(found, "head_speed", options, shown=shown)
 
 
 if __name__ == "__main__":

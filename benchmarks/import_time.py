@@ -14,7 +14,7 @@ import time
 
 import pandas as pd
 
-from benchmarks._common import command_line, save, to_docs
+from benchmarks._common import command_line, keep
 
 BASE = "import sklearn, torch"
 IMPORTS = (
@@ -52,9 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=9, help="runs of every import")
     options = parser.parse_args(arguments)
     found = table(options.repeats)
-    save(found, "import_time")
-    if options.docs:
-        to_docs(found.round(2), "import_time")
+    keep(found, "import_time", options, shown=found.round(2))
 
 
 if __name__ == "__main__":

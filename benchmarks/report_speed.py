@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import command_line, save, set_threads, significant, timed, to_docs
+from benchmarks._common import command_line, keep, set_threads, significant, timed
 from fairconstrained.metrics import METRICS
 from fairconstrained.reporting import fairness_report
 
@@ -85,10 +85,7 @@ def main() -> None:
     arguments = parser.parse_args()
     set_threads(1)
     for name in arguments.experiments or EXPERIMENTS:
-        found = significant(EXPERIMENTS[name]())
-        save(found, f"report_speed_{name}")
-        if arguments.docs:
-            to_docs(found, "report_speed", name)
+        keep(significant(EXPERIMENTS[name]()), "report_speed", arguments, name)
 
 
 if __name__ == "__main__":

@@ -27,17 +27,16 @@ from tqdm import tqdm
 from benchmarks._common import (
     Table,
     command_line,
+    keep,
     load_a9a,
     load_acs_income,
     load_bank_table,
     load_compas_table,
     load_law_school_table,
     names_of,
-    save,
     set_threads,
     significant,
     timed,
-    to_docs,
 )
 from fairconstrained import RateParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
@@ -186,9 +185,7 @@ def main(arguments: list[str] | None = None) -> None:
         what = {"data": data, "rows": train.y.size, "columns": train.X.shape[1], "notion": notion, "bound": kappa}
         rows += [what | row for row in lines(train, new, notion, kappa, options.repeats)]
     found = significant(pd.DataFrame(rows))
-    save(found, "speed")
-    if options.docs:
-        to_docs(found.drop(columns=["accuracy", "status"]), "speed")
+    keep(found, "speed", options, shown=found.drop(columns=["accuracy", "status"]))
 
 
 if __name__ == "__main__":

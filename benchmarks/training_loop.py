@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.utils.data import DataLoader, TensorDataset
 
-from benchmarks._common import command_line, parsed, save, set_threads, significant, to_docs
+from benchmarks._common import command_line, keep, parsed, set_threads, significant
 from benchmarks.loss_parity.network import new_network
 from benchmarks.loss_parity.promises import side_by_side
 from fairconstrained.constraints import AUCGap, Constraint, DemographicParity, LossParity, RateGap
@@ -171,9 +171,7 @@ def main(arguments: list[str] | None = None) -> pd.DataFrame:
     found = [measure(size[0], batch, *size[1:]) for batch in batches]
     table = pd.DataFrame([row for rows in found for row in rows])
     shown = significant(table, 3)
-    save(shown, "training_loop_quick" if options.quick else "training_loop")
-    if options.docs:
-        to_docs(shown, "training_loop")
+    keep(shown, "training_loop", options)
     return table
 
 

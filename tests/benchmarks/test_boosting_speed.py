@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+pytest.importorskip("lightgbm")
+
 from benchmarks import boosting_speed
+from benchmarks.any_model.data import Case, Part
 from fairconstrained.datasets import make_biased_classification
 
 pytestmark = pytest.mark.slow
@@ -16,14 +19,14 @@ def rows(monkeypatch):
     table = pd.DataFrame(X).add_prefix("x")
     table["kind"] = pd.Categorical(np.where(y, "a", "b"))
     is_train = np.arange(3000) < 2000
-    kinds = {"array": X, "table": table}
-    made = {name: boosting_speed.Rows(features, y, groups, is_train) for name, features in kinds.items()}
-    monkeypatch.setattr(boosting_speed, "DATA", {name: lambda name=name: made[name] for name in made})
-    return made
+    part = Part(table, np.asarray(y > 0, dtype=int), groups)
+    cases = {"made": Case(lambda: (part, is_train), "made", False)}
+    monkeypatch.setattr(boosting_speed, "CASES", cases)
+    return is_train
 
 
 def test_a_line_for_every_method_and_split(rows):
-    table = boosting_speed.table(["array", "table"], n_splits=2, n_trees=20)
+    table = boosting_speed.table(["made"], n_splits=2, n_trees=20)
     assert table.groupby(["data", "split"])["method"].nunique().eq(1 + len(boosting_speed.VARIANTS)).all()
     bounded = table[table.method.str.startswith("training rows")]
     assert (bounded.excess <= bounded.granularity).all()
@@ -33,15 +36,15 @@ def test_a_line_for_every_method_and_split(rows):
 
 
 def test_splits_have_the_size_of_the_official_one(rows):
-    first, second = boosting_speed.splits(rows["array"], 2)
-    np.testing.assert_array_equal(first, rows["array"].is_train)
+    first, second = boosting_speed.splits(rows, 2)
+    np.testing.assert_array_equal(first, rows)
     assert first.sum() == second.sum()
     assert (first != second).any()
 
 
 def test_a_quick_run_prints_and_writes_its_table(rows, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(boosting_speed, "save", lambda table, name: table.to_csv(tmp_path / f"{name}.csv"))
+    monkeypatch.setattr("benchmarks._common.RESULTS", tmp_path)
     monkeypatch.setattr(boosting_speed, "set_threads", lambda threads: None)
-    boosting_speed.main(["array", "--quick"])
+    boosting_speed.main(["made", "--quick"])
     assert (tmp_path / "boosting_speed_quick.csv").is_file()
     assert "training rows" in capsys.readouterr().out

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("lightgbm")
+
 from benchmarks import head_speed
 from fairconstrained.datasets import make_biased_classification
 
