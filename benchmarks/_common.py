@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 import torch
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks.manifest import recorded
@@ -33,6 +34,21 @@ class Table(NamedTuple):
     y: np.ndarray
     groups: np.ndarray
     is_train: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> Table:
+        """The given rows, by their numbers or a mask."""
+        columns = (None if column is None else column[rows] for column in self[1:])
+        return Table(self.name, *columns)
+
+    def some(self, n_rows: int | None) -> Table:
+        """Rows drawn at random; None takes all."""
+        if n_rows is None or n_rows >= self.y.size:
+            return self
+        return self.take(np.sort(np.random.default_rng(0).choice(self.y.size, n_rows, replace=False)))
+
+    def standardised(self) -> Table:
+        """The table with standardised features."""
+        return self._replace(X=StandardScaler().fit_transform(self.X))
 
 
 def data_folder() -> Path:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmarks._common import (
+    Table,
     command_line,
     data_folder,
     keep,
@@ -36,59 +37,37 @@ from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import loss_parity_gap, rate_gap
 
 
-class Rows(NamedTuple):
-    """Features, labels and groups."""
-
-    X: Any
-    y: np.ndarray
-    groups: np.ndarray
-
-    def some(self, n_rows: int | None) -> Rows:
-        """Rows drawn at random; None takes all."""
-        if n_rows is None or n_rows >= self.y.size:
-            return self
-        chosen = np.sort(np.random.default_rng(0).choice(self.y.size, n_rows, replace=False))
-        return Rows(*(column[chosen] for column in self))
+def _generator() -> Table:
+    return Table("generator", *make_biased_classification(20_000, 20, group_proportions=(0.6, 0.4), random_state=0))
 
 
-def _a9a() -> Rows:
-    return Rows(*load_a9a()[1:4])
-
-
-def _bank() -> Rows:
-    return _standardised(load_bank_table())
-
-
-def _law_school() -> Rows:
-    return _standardised(load_law_school_table())
-
-
-def _standardised(table: Any) -> Rows:
-    return Rows((table.X - table.X.mean(axis=0)) / np.maximum(table.X.std(axis=0), 1e-9), table.y, table.groups)
-
-
-def _generator() -> Rows:
-    return Rows(*make_biased_classification(20_000, 20, group_proportions=(0.6, 0.4), random_state=0))
-
-
-def _sixty_generated() -> Rows:
+def _sixty_generated() -> Table:
     rng, n_groups = np.random.default_rng(0), 60
     options = {"positive_rates": rng.uniform(0.3, 0.6, n_groups), "group_shift": rng.normal(0, 0.3, n_groups)}
     shares = np.full(n_groups, 1 / n_groups)
-    return Rows(*make_biased_classification(10_000, 20, group_proportions=shares, random_state=0, **options))
+    made = make_biased_classification(10_000, 20, group_proportions=shares, random_state=0, **options)
+    return Table("generator", *made)
 
 
-def _occupations() -> Rows:
+def _occupations() -> Table:
     """20,000 rows of the ACS sample in one of its sixty largest occupations, which are the groups."""
     frame = pd.read_parquet(data_folder() / "acs_income_2018_us_sample.parquet")
     frame = frame[frame["OCCP"].isin(frame["OCCP"].value_counts().index[:60])].sample(20_000, random_state=0)
     features = frame[["AGEP", "WKHP", "SCHL", "SEX"]].astype(float)
     X = pd.concat([features, pd.get_dummies(frame[["RAC1P", "MAR"]].astype(str), dtype=float)], axis=1).to_numpy()
     y = frame["PINCP_gt_50000"].to_numpy(dtype=int)
-    return Rows((X - X.mean(axis=0)) / X.std(axis=0), y, frame["OCCP"].to_numpy())
+    return Table("occupations", X, y, frame["OCCP"].to_numpy()).standardised()
 
 
-TWO = {"a9a": _a9a, "bank": _bank, "generator": _generator}
+def _bank() -> Table:
+    return load_bank_table().standardised()
+
+
+def _law_school() -> Table:
+    return load_law_school_table().standardised()
+
+
+TWO = {"a9a": load_a9a, "bank": _bank, "generator": _generator}
 SIXTY = {"occupations": _occupations, "generator": _sixty_generated}
 NETWORKS = {"law_school": _law_school, "bank": _bank, "generator": _generator}
 Maker = Callable[[], Any]
@@ -114,7 +93,7 @@ NETWORK_BOUNDS: dict[str, tuple[float, Callable[[float | None], Any]]] = {
 }
 
 
-def fitted(model: Any, rows: Rows, seed: int = 0) -> dict[str, Any]:
+def fitted(model: Any, rows: Table, seed: int = 0) -> dict[str, Any]:
     """Fit; seconds, status, evaluations, log loss and gap on the training rows."""
     begin = time.process_time()
     with warnings.catch_warnings():
@@ -156,9 +135,9 @@ def networks(n_rows: int | None, n_seeds: int, **options: Any) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _with_and_without(make: Any, kappa: float, rows: Rows, seed: int, options: dict[str, Any]) -> dict[str, float]:
+def _with_and_without(make: Any, kappa: float, rows: Table, seed: int, options: dict[str, Any]) -> dict[str, float]:
     new = np.random.default_rng(seed).random(rows.y.size) < 0.4
-    seen, unseen = (Rows(*(column[chosen] for column in rows)) for chosen in (~new, new))
+    seen, unseen = rows.take(~new), rows.take(new)
     model = make(kappa).set_params(**options)
     free, bounded = (fitted(m, seen, seed) for m in (make(None).set_params(**options), model))
     gap = loss_parity_gap if isinstance(model, LossParityClassifier) else rate_gap

@@ -47,12 +47,6 @@ def acs_sparse() -> Table:
     return load_acs_income()._replace(name="acs_sparse")
 
 
-def some(table: Table, n_rows: int) -> Table:
-    """Rows of a table, at most so many, chosen at random."""
-    rows = np.random.default_rng(0).permutation(table.y.size)[:n_rows]
-    return table._replace(X=table.X[rows], y=table.y[rows], groups=table.groups[rows])
-
-
 def partial_parity(**options: Any) -> PartialParityClassifier:
     return PartialParityClassifier(0.02, constraint="demographic_parity", random_state=0, **options)
 
@@ -98,7 +92,7 @@ def products(table: Table, device: str) -> Iterator[dict[str, Any]]:
 
 def linear_fits(table: Table, device: str) -> Iterator[dict[str, Any]]:
     """Fits to an array, by the CPU, and to a table, by the device."""
-    few = some(table, 2000)
+    few = table.some(2000)
     for name, estimator in LINEAR.items():
         clone(estimator).fit(torch_table(few.X, device), few.y, sensitive_features=few.groups)
         fits, times = {}, {}
@@ -110,7 +104,7 @@ def linear_fits(table: Table, device: str) -> Iterator[dict[str, Any]]:
 
 def networks(table: Table, device: str) -> Iterator[dict[str, Any]]:
     """Networks whose parameter ``device`` says where they are trained."""
-    few = some(table, 500)
+    few = table.some(500)
     for name, layers in NETWORKS.items():
         fits, times = {}, {}
         for where, chosen in (("CPU", "cpu"), ("device", device)):
@@ -150,7 +144,7 @@ def main(arguments: list[str] | None = None) -> None:
     runs = {a9a_dense: (networks,), acs_float: rows, generated: rows, acs_sparse: rows}
     lines: list[dict[str, Any]] = []
     for load, parts in runs.items():
-        table = some(load(), 2000) if options.quick else load()
+        table = load().some(2000 if options.quick else None)
         for line in chain.from_iterable(measure(table, device) for measure in parts):
             what = {"data": table.name, "rows": table.y.size, "columns": table.X.shape[1]}
             lines.append(what | line | {"device": card, "threads": torch.get_num_threads()})

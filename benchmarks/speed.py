@@ -21,7 +21,6 @@ import pandas as pd
 from fairlearn.reductions import DemographicParity, EqualizedOdds, ExponentiatedGradient
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 from tqdm import tqdm
 
 from benchmarks._common import (
@@ -50,11 +49,9 @@ PRODUCTS = ("product", "sums_of_products", "weighted_gram", "squares")
 
 def acs_dense() -> Table:
     """70,000 rows of the ACS sample, with the 400 columns that most rows have."""
-    table = load_acs_income()
-    rows = np.sort(np.random.default_rng(0).choice(table.y.size, 70_000, replace=False))
-    X = table.X[rows]
-    columns = np.sort(np.argsort(-X.count_nonzero(axis=0))[:400])
-    return Table("acs_dense", X[:, columns].toarray(), table.y[rows], table.groups[rows])
+    table = load_acs_income().some(70_000)
+    columns = np.sort(np.argsort(-table.X.count_nonzero(axis=0))[:400])
+    return table._replace(name="acs_dense", X=table.X[:, columns].toarray())
 
 
 def a9a_dense() -> Table:
@@ -62,18 +59,10 @@ def a9a_dense() -> Table:
     return table._replace(X=table.X.toarray())
 
 
-def standardised(load: Callable[[], Table]) -> Callable[[], Table]:
-    def loaded() -> Table:
-        table = load()
-        return table._replace(X=StandardScaler().fit_transform(table.X))
-
-    return loaded
-
-
 DATA: dict[str, Callable[[], Table]] = {
-    "compas": standardised(load_compas_table),
-    "law_school": standardised(load_law_school_table),
-    "bank": standardised(load_bank_table),
+    "compas": lambda: load_compas_table().standardised(),
+    "law_school": lambda: load_law_school_table().standardised(),
+    "bank": lambda: load_bank_table().standardised(),
     "a9a": a9a_dense,
     "acs_dense": acs_dense,
 }

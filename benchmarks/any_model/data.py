@@ -217,3 +217,14 @@ def linear_features(train: pd.DataFrame) -> Any:
             ("categories", categories, make_column_selector(dtype_include="category")),
         ]
     ).fit(train)
+
+
+def linear_split(split: Split) -> Split:
+    """Return a split in the features of linear models, which are sparse where categories make many of them zero."""
+    features = linear_features(split.train.X)
+    return Split(*(part._replace(X=features.transform(part.X)) for part in split))
+
+
+def dense(X: Any) -> np.ndarray:
+    """Return features as an array."""
+    return X.toarray() if hasattr(X, "toarray") else np.asarray(X)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.any_model.data import Part, Split, as_codes, linear_features
+from benchmarks.any_model.data import Part, Split, as_codes, dense, linear_split
 from benchmarks.any_model.notions import NOTIONS, Notion, Response
 from benchmarks.any_model.trees import Seconds, Trees
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier, fairness_path
@@ -168,12 +168,7 @@ def _cross_fitted_answers(model: Any, setting: Setting) -> Callable[[Any], Respo
 
 def linear(setting: Setting) -> Iterator[Outcome]:
     """Linear scores of standardised numbers and one-hot categories."""
-    return _path(setting, _bounded(setting, 0.1), _linear_split(setting.split))
-
-
-def _linear_split(split: Split) -> Split:
-    features = linear_features(split.train.X)
-    return Split(*(part._replace(X=features.transform(part.X)) for part in split))
+    return _path(setting, _bounded(setting, 0.1), linear_split(setting.split))
 
 
 def _path(
@@ -254,8 +249,7 @@ def out_of_fold_answers(model: Any, part: Part) -> Response | None:
 
 def network(setting: Setting) -> Iterator[Outcome]:
     """The network of `LossParityClassifier`, with its default arguments."""
-    split = _linear_split(setting.split)
-    split = Split(*(part._replace(X=_dense(part.X)) for part in split))
+    split = Split(*(part._replace(X=dense(part.X)) for part in linear_split(setting.split)))
     for kappa in setting.kappas:
         seconds, model = Seconds(), LossParityClassifier(kappa, new_row_folds=None, random_state=setting.seed)
         with seconds.count(), quiet():
@@ -263,13 +257,9 @@ def network(setting: Setting) -> Iterator[Outcome]:
         yield from _outcomes([(kappa, model)], split, seconds)
 
 
-def _dense(X: Any) -> np.ndarray:
-    return X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-
-
 def two_regressions(setting: Setting) -> Iterator[Outcome]:
     """Logistic regressions a of y and b of the group: the best a - mu b and threshold within the bound."""
-    split, seconds = _linear_split(setting.split), Seconds()
+    split, seconds = linear_split(setting.split), Seconds()
     names = np.unique(split.train.groups)
     with seconds.count(), quiet():
         models = [

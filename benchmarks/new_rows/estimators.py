@@ -13,11 +13,10 @@ import pandas as pd
 
 from benchmarks._common import data_folder, set_threads
 from benchmarks._runner import Row, TaskOfFields
-from benchmarks.any_model.data import CASES, TRAINING_SHARE, linear_features, load_split
+from benchmarks.any_model.data import CASES, TRAINING_SHARE, dense, linear_features, load_split
 from benchmarks.any_model.fronts import KEPT
 from benchmarks.any_model.methods import quiet
 from benchmarks.any_model.trees import Seconds
-from benchmarks.new_rows.methods import dense
 from benchmarks.rate_parity.ranking import quality_of
 from fairconstrained import (
     FairRanker,

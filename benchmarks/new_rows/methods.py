@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.any_model.data import ACS_ROWS, Part, Split, linear_features, load_split
+from benchmarks.any_model.data import ACS_ROWS, Part, Split, dense, linear_split, load_split
 from benchmarks.any_model.methods import Outcome, Setting, quiet, response_of_scores
 from benchmarks.any_model.methods import two_regressions as regressions_and_sweep
 from benchmarks.any_model.notions import Notion, Response
@@ -64,13 +64,7 @@ def _some(part: Part, size: int, rng: np.random.Generator) -> Part:
 @lru_cache(maxsize=2)
 def features_of(data: str, seed: int) -> Split:
     """Split with the features of linear models, as arrays."""
-    split = split_of(data, seed)
-    features = linear_features(split.train.X)
-    return Split(*(part._replace(X=dense(features.transform(part.X))) for part in split))
-
-
-def dense(X: Any) -> Any:
-    return X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    return Split(*(part._replace(X=dense(part.X)) for part in linear_split(split_of(data, seed))))
 
 
 def linear_model(notion: Notion, kappa: float, **params: Any) -> Any:

@@ -14,11 +14,11 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks._common import set_threads
-from benchmarks.any_model.data import QUICK, Split, linear_features, load_split
+from benchmarks.any_model.data import QUICK, Part, dense, linear_split, load_split
 from fairconstrained import GroupLossClassifier
 from fairconstrained.metrics import group_rates
 
-__all__ = ["COLUMNS", "DATA", "METHODS", "Rows", "main", "multiplicative_weights", "worst_losses"]
+__all__ = ["COLUMNS", "DATA", "METHODS", "main", "multiplicative_weights", "worst_losses"]
 
 DATA = ("adult", "bank", "compas", "law_school")
 SPLITS = (0, 1, 2, 3, 4)
@@ -34,14 +34,6 @@ COLUMNS = (
 _DRAWS, _COVERAGE = 1000, 0.95
 
 
-class Rows(NamedTuple):
-    """Features of linear models, labels 0 or 1, and groups."""
-
-    X: np.ndarray
-    y: np.ndarray
-    groups: np.ndarray
-
-
 class Found(NamedTuple):
     """Scores of any rows, and the duality gap where it is known."""
 
@@ -49,18 +41,18 @@ class Found(NamedTuple):
     gap: float = np.nan
 
 
-def worst_losses(rows: Rows, scores: np.ndarray) -> tuple[float, float]:
+def worst_losses(rows: Part, scores: np.ndarray) -> tuple[float, float]:
     """Return the log loss of the worst group, and that of all rows."""
     worst = group_rates(rows.y, scores, sensitive_features=rows.groups, rate="log_loss", rule="ceiling")
     return float(worst), float(_losses(rows, scores).mean())
 
 
-def _losses(rows: Rows, scores: np.ndarray) -> np.ndarray:
+def _losses(rows: Part, scores: np.ndarray) -> np.ndarray:
     """Log losses of the rows."""
     return np.logaddexp(0, -np.where(rows.y == 1, 1.0, -1.0) * scores)
 
 
-def difference_interval(rows: Rows, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+def difference_interval(rows: Part, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     """Return a bootstrap interval of the worst group's loss of the first scores less that of the second ones.
 
     Both are measured on the same draws of the rows, within the groups, so that what they share cancels.
@@ -76,28 +68,28 @@ def difference_interval(rows: Rows, first: np.ndarray, second: np.ndarray) -> tu
     return float(low), float(high)
 
 
-def _exact(rows: Rows, kappa: Any, **options: Any) -> Found:
+def _exact(rows: Part, kappa: Any, **options: Any) -> Found:
     model = GroupLossClassifier(kappa, alpha=ALPHA, random_state=0, **options)
     model.fit(rows.X, rows.y, sensitive_features=rows.groups)
     return Found(model.decision_function, np.nan if model.duality_gap_ is None else float(model.duality_gap_))
 
 
-def unconstrained(rows: Rows) -> Found:
+def unconstrained(rows: Part) -> Found:
     """The least mean loss."""
     return _exact(rows, None, new_row_folds=None)
 
 
-def minimax(rows: Rows) -> Found:
+def minimax(rows: Part) -> Found:
     """`GroupLossClassifier` as it is, with its slack and its estimate for new rows."""
     return _exact(rows, "minimax")
 
 
-def exact_minimax(rows: Rows) -> Found:
+def exact_minimax(rows: Part) -> Found:
     """The least loss of the worst group, without a slack."""
     return _exact(rows, "minimax", slack=0.0, new_row_folds=None)
 
 
-def multiplicative_weights(rows: Rows, n_rounds: int = ROUNDS) -> Found:
+def multiplicative_weights(rows: Part, n_rounds: int = ROUNDS) -> Found:
     """Weights of groups that grow exponentially with their losses, and a logistic regression in every round.
 
     Every fit starts from the one before. The model of the round with the least largest training loss is the result,
@@ -129,7 +121,7 @@ class _Probabilities(LogisticRegression):
         return self.predict_proba(X)[:, 1]
 
 
-def _fairlearn(rows: Rows, reduce: Callable[[Any, float], Any]) -> Found:
+def _fairlearn(rows: Part, reduce: Callable[[Any, float], Any]) -> Found:
     """The best of some bounds on the squared loss of probabilities, the loss that Fairlearn has for these."""
     free, exact = (found(rows).scores(rows.X) for found in (unconstrained, exact_minimax))
     squares = [(1 / (1 + np.exp(-scores)) - rows.y) ** 2 for scores in (free, exact)]
@@ -158,7 +150,7 @@ def _expected(reduced: Any, X: np.ndarray) -> np.ndarray:
     return np.asarray(sum(weight * model.predict(X) for weight, model in drawn))
 
 
-def exponentiated_gradient(rows: Rows) -> Found:
+def exponentiated_gradient(rows: Part) -> Found:
     """Fairlearn's ExponentiatedGradient with BoundedGroupLoss."""
     from fairlearn.reductions import BoundedGroupLoss, ExponentiatedGradient, SquareLoss
 
@@ -167,7 +159,7 @@ def exponentiated_gradient(rows: Rows) -> Found:
     )
 
 
-def grid_search(rows: Rows) -> Found:
+def grid_search(rows: Part) -> Found:
     """Fairlearn's GridSearch with BoundedGroupLoss."""
     from fairlearn.reductions import BoundedGroupLoss, GridSearch, SquareLoss
 
@@ -176,7 +168,7 @@ def grid_search(rows: Rows) -> Found:
     )
 
 
-METHODS: dict[str, Callable[[Rows], Found]] = {
+METHODS: dict[str, Callable[[Part], Found]] = {
     "unconstrained": unconstrained,
     "minimax": minimax,
     "exact_minimax": exact_minimax,
@@ -186,20 +178,9 @@ METHODS: dict[str, Callable[[Rows], Found]] = {
 }
 
 
-def _rows(split: Split) -> tuple[Rows, Rows]:
-    features = linear_features(split.train.X)
-    return tuple(  # type: ignore[return-value]  # two of them
-        Rows(_dense(features.transform(part.X)), part.y, part.groups) for part in (split.train, split.test)
-    )
-
-
-def _dense(X: Any) -> np.ndarray:
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
-
-
 def compare(data: str, seed: int, methods: Sequence[str]) -> list[dict[str, Any]]:
     """One row for each method on a split; the difference is the worst test loss of minimax less that of the method."""
-    train, test = _rows(load_split(data, seed))
+    train, test = (part._replace(X=dense(part.X)) for part in linear_split(load_split(data, seed)))
     found, scores = [], {}
     for name in methods:
         begin = time.perf_counter()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import bound_speed
+from benchmarks._common import Table
 from fairconstrained.datasets import make_biased_classification
 
 pytestmark = pytest.mark.slow
@@ -12,9 +13,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def few_rows(monkeypatch):
     def rows():
-        return bound_speed.Rows(
-            *make_biased_classification(3000, 3, group_proportions=(0.6, 0.4), separation=1.0, random_state=0)
-        )
+        made = make_biased_classification(3000, 3, group_proportions=(0.6, 0.4), separation=1.0, random_state=0)
+        return Table("generator", *made)
 
     for name in ("TWO", "SIXTY", "NETWORKS"):
         monkeypatch.setattr(bound_speed, name, {"generator": rows})

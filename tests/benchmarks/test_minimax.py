@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from benchmarks.any_model.data import Part
 from benchmarks.notions.minimax import (
     COLUMNS,
     METHODS,
-    Rows,
     difference_interval,
     main,
     multiplicative_weights,
@@ -22,7 +22,7 @@ def rows():
     groups = np.where(rng.random(1000) < 0.3, "a", "b")
     X = rng.normal(size=(1000, 3))
     slopes = np.where((groups == "a")[:, None], [1.0, -1.0, 0.0], [1.0, 1.0, 0.5])
-    return Rows(X, ((X * slopes).sum(axis=1) + rng.logistic(size=1000) > 0).astype(int), groups)
+    return Part(X, ((X * slopes).sum(axis=1) + rng.logistic(size=1000) > 0).astype(int), groups)
 
 
 def test_worst_losses_by_hand(rows):
