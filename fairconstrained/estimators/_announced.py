@@ -12,7 +12,30 @@ from fairconstrained.checks.messages import nothing_to_compare, shortened
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, is_membership
 
-__all__ = ["announced_classes", "announced_groups", "class_codes", "codes_of"]
+__all__ = ["STREAMED", "announced_classes", "announced_groups", "class_codes", "codes_of"]
+
+#: Documentation of what all `partial_fit` have in common.
+STREAMED = """Parameters
+----------
+X : array-like or CSR matrix of shape (n_samples, n_features)
+y : array-like of shape (n_samples,)
+classes : array-like of shape (n_classes,)
+    All classes; needed in the first call only, unless `fit` has seen them.
+sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+groups : array-like of shape (n_groups,) or (n_groups, n_columns), optional
+    All groups that may come. None: those of the first call.
+sample_weight : array-like of shape (n_samples,), optional
+
+Returns
+-------
+self : estimator
+    Unchanged if an error occurs.
+
+Warns
+-----
+FairnessWarning
+    In the first call, if there is only one group although a bound is asked for.
+"""
 
 
 def announced_classes(classes: Any, known: np.ndarray | None, several: bool = False) -> np.ndarray:

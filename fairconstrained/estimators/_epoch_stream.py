@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import _fit_context
 from typing_extensions import override
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
-from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
+from fairconstrained.estimators._announced import STREAMED, announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators.grouping import as_labels
@@ -32,6 +33,7 @@ class EpochStreaming(BaseFairEstimator):
     random_state: Any
     classes_: np.ndarray
 
+    @documented_by(STREAMED)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
@@ -54,29 +56,12 @@ class EpochStreaming(BaseFairEstimator):
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Rows of the stream, rather a thousand than one: all groups should be among them.
-        y : array-like of shape (n_samples,)
-        classes : array-like of shape (n_classes,)
-            All classes; needed in the first call only, unless `fit` has seen them.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-        groups : array-like of shape (n_groups,) or (n_groups, n_columns), optional
-            All groups that may come. None: those of the first call.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self : estimator
-            Unchanged if an error occurs.
 
         Raises
         ------
         ValueError
             For invalid data, without ``classes`` in the first call, for a class or group that was not announced, for
             groups that overlap, or a solver that takes all rows in every step.
-
-        Warns
-        -----
-        FairnessWarning
-            In the first call, if there is only one group although a bound is asked for.
         """
         fitted = copy.copy(self)
         fitted._compares_all_groups = True  # of a part of a stream, any group may have too few rows or none

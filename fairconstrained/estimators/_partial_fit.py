@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.protected import protected_code
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints.auc_sets import side_names
 from fairconstrained.data import FairData
-from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
+from fairconstrained.estimators._announced import STREAMED, announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._bounded import constraint_name
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit, StreamSettings
@@ -84,6 +85,7 @@ class AUCStreaming(BaseFairEstimator):
     _stream: MomentStream | SaddleStream | None
 
     @available_if(_can_stream)
+    @documented_by(STREAMED)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
@@ -116,20 +118,8 @@ class AUCStreaming(BaseFairEstimator):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            One row is enough.
-        y : array-like of shape (n_samples,)
         classes : array-like of shape (2,)
             Both classes; needed in the first call only, unless `fit` has seen them.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-        groups : array-like of shape (n_groups,) or (n_groups, n_columns), optional
-            All groups that may come. None: those of the first call.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self : estimator
-            Unchanged if an error occurs.
 
         Raises
         ------
@@ -139,11 +129,6 @@ class AUCStreaming(BaseFairEstimator):
         ValueError
             For invalid data, without ``classes`` in the first call, for a class or group that was not announced, and
             for a solver or options that do not fit a stream of this problem.
-
-        Warns
-        -----
-        FairnessWarning
-            In the first call, if there is only one group although a bound is asked for.
         """
         fitted = copy.copy(self)
         fitted._partial_fit(X, y, classes, sensitive_features, groups, sample_weight)

@@ -123,29 +123,6 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
         return excess
 
     @override
-    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Scores of the rows.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Needed, and used, only by models with coefficients of their own for every group.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-            Above ``threshold`` the positive class ``classes_[1]`` is predicted. With more than two classes, the class
-            with the largest score is predicted.
-
-        Raises
-        ------
-        ValueError
-            For invalid X, or a group that was not seen in `fit`.
-        """
-        return super().decision_function(X, sensitive_features=sensitive_features)
-
-    @override
     def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         if not self._has_several_classes:
             return super().predict(X, sensitive_features=sensitive_features)
@@ -153,19 +130,6 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
 
     @override
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Probability of each class, as the objective's link function gives it.
-
-        Parameters
-        ----------
-        X, sensitive_features
-            Rows and their groups, as for `decision_function`.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``; rows sum to one. The logistic objective estimates probabilities; those
-            of the other objectives rank rows as the scores do, but they are not calibrated.
-        """
         if not self._has_several_classes:
             return super().predict_proba(X, sensitive_features=sensitive_features)
         return self._objective().probability(self._scores(X, sensitive_features))

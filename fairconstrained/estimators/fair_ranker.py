@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
-from sklearn.linear_model import LinearRegression
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -23,9 +22,8 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint, constraint_name
 from fairconstrained.estimators._cross_fitted_gaps import fold_obstacle
 from fairconstrained.estimators._outcome import Target
-from fairconstrained.estimators._plain_models import plain_regressor
 from fairconstrained.estimators.grouping import as_labels, encode_groups
-from fairconstrained.estimators.linear import ModuleScores
+from fairconstrained.estimators.linear import ModuleScores, PredictsNumbers
 from fairconstrained.estimators.parameters import (
     ChoosesSolver,
     HandlesSmallGroups,
@@ -95,7 +93,9 @@ class _Pairs(NamedTuple):
 
 
 @with_parameters
-class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, StartsWarm, ChoosesSolver):
+class FairRanker(
+    PredictsNumbers, TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, StartsWarm, ChoosesSolver
+):
     r"""Ranker whose pairs of documents are ranked right as often for one group as for another.
 
     .. math:: \min_w \; \frac{1}{|P|} \sum_{(i, j) \in P} \log \bigl( 1 + e^{-(h_w(x_i) - h_w(x_j))} \bigr)
@@ -335,22 +335,6 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         scores : ndarray of shape (n_samples,)
         """
         return self._scores(X, None)
-
-    def to_sklearn(self) -> LinearRegression:
-        """The fitted scores as a plain model of scikit-learn, e.g. for an export to ONNX or for SHAP values.
-
-        Returns
-        -------
-        model : sklearn.linear_model.LinearRegression
-            Model with ``coef_``, ``intercept_``, ``n_features_in_`` and ``feature_names_in_`` of this fit; it predicts
-            the same scores.
-
-        Raises
-        ------
-        ValueError
-            If scores are those of a network.
-        """
-        return plain_regressor(self)
 
     # pipelines hand over weights, if only None, where metadata is routed
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:

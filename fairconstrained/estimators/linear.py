@@ -171,7 +171,7 @@ class FairClassifierMixin(ClassifierMixin):
         return Usefulness.of_decisions(problem, scores) if scores.ndim == 1 else None
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Scores; above ``threshold`` the positive class ``classes_[1]`` is predicted.
+        """Scores of the rows.
 
         Parameters
         ----------
@@ -181,7 +181,9 @@ class FairClassifierMixin(ClassifierMixin):
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,)
+        scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            Above ``threshold`` the positive class ``classes_[1]`` is predicted; of more than two classes that with the
+            largest score.
 
         Raises
         ------
@@ -215,9 +217,9 @@ class FairClassifierMixin(ClassifierMixin):
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``. The logistic objective estimates probabilities; those of the other
-            objectives rank rows as the scores do, but they are not calibrated.
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``; rows sum to one. The logistic objective estimates probabilities; those
+            of the other objectives rank rows as the scores do, but they are not calibrated.
         """
         scores = self._scores(X, sensitive_features)  # which are the first to say that the model is not fitted
         positive = self._objective().probability(scores)
@@ -279,7 +281,27 @@ class FairClassifierMixin(ClassifierMixin):
         return tags
 
 
-class FairRegressorMixin(RegressorMixin):
+class PredictsNumbers:
+    """Mixin of estimators whose scores are their predictions."""
+
+    def to_sklearn(self) -> LinearRegression:
+        """The fitted predictions as a plain model of scikit-learn, e.g. for an export to ONNX or for SHAP values.
+
+        Returns
+        -------
+        model : sklearn.linear_model.LinearRegression
+            Model with ``coef_``, ``intercept_``, ``n_features_in_`` and ``feature_names_in_`` of this fit, and the same
+            predictions. If you fit this model again, it is fitted without constraints.
+
+        Raises
+        ------
+        ValueError
+            If predictions are those of a network or of trees, or if groups have coefficients of their own.
+        """
+        return plain_regressor(self)
+
+
+class FairRegressorMixin(PredictsNumbers, RegressorMixin):
     """Regression: the score is the prediction.
 
     The target is standardised for the solver, so that the surrogates' widths do not depend on its units.
@@ -339,22 +361,6 @@ class FairRegressorMixin(RegressorMixin):
             For invalid X, or a group that was not seen in `fit`.
         """
         return self._scores(X, sensitive_features)
-
-    def to_sklearn(self) -> LinearRegression:
-        """The fitted predictions as a plain model of scikit-learn, e.g. for an export to ONNX or for SHAP values.
-
-        Returns
-        -------
-        model : sklearn.linear_model.LinearRegression
-            Model with ``coef_``, ``intercept_``, ``n_features_in_`` and ``feature_names_in_`` of this fit, and the same
-            predictions. If you fit this model again, it is fitted without constraints.
-
-        Raises
-        ------
-        ValueError
-            If predictions are those of a network or of trees, or if groups have coefficients of their own.
-        """
-        return plain_regressor(self)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Coefficient of determination of `predict`.
