@@ -16,11 +16,9 @@ from matplotlib.ticker import NullFormatter
 from benchmarks.partial_fairness.figures import columns, one_legend, panels
 from benchmarks.rate_parity.convergence import VIOLATION
 from benchmarks.rate_parity.parameters import LINEAR
-from fairconstrained.plotting import ParetoFrontDisplay
 
 _COLORS = ("#000000", "#D55E00", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7", "#777777", "#F0E442")
 _QUANTITIES = {"objective": "|loss - best|", "violation": "gap above kappa", "distance": "near-stationarity"}
-_FRONTS = {"zero_one": "#000000", "logistic": "#0072B2", "ExponentiatedGradient": "#D55E00"}
 
 
 def draw_all(folder: Path, stem: str) -> list[Path]:
@@ -30,7 +28,6 @@ def draw_all(folder: Path, stem: str) -> list[Path]:
         "duals": draw_duals,
         "epochs": draw_epochs,
         "web_search_epochs": draw_web_search,
-        "reduction": draw_fronts,
     }
     paths = []
     for name, draw in drawings.items():
@@ -135,25 +132,5 @@ def draw_web_search(epochs: pd.DataFrame) -> plt.Figure:
             curve = own.groupby("epoch")[name].mean()
             ax.plot(curve.index, curve, color=color, label=method, lw=1.2)
         ax.set(xlabel="epochs", ylabel=label)
-    one_legend(figure, axes.flat)
-    return figure
-
-
-def draw_fronts(table: pd.DataFrame) -> plt.Figure:
-    """Accuracy against the gap of the predictions, on the test part."""
-    names = list(dict.fromkeys(table.constraint))
-    figure, axes = panels(1, len(names), 3.4)
-    for ax, name in zip(axes.flat, names, strict=True):
-        for method, color in _FRONTS.items():
-            points = table[(table.constraint == name) & (table.method == method)]
-            ParetoFrontDisplay(
-                np.asarray(points.test_accuracy),
-                1 - np.asarray(points.test_gap),
-                performance_std=np.asarray(points.test_accuracy_ci),
-                fairness_std=np.asarray(points.test_gap_ci),
-                performance_name="accuracy, test",
-                fairness_name="1 - gap, test",
-            ).plot(ax, step=False, error_bars=True, name=method, color=color, markersize=4)
-        ax.set(title=name.replace("_", " "), xlabel="1 - gap, test")
     one_legend(figure, axes.flat)
     return figure

@@ -1,4 +1,4 @@
-"""The rate parity benchmark: near-stationarity, what has arrived, what is dominated, and a tiny run of every method."""
+"""The rate parity benchmark: near-stationarity, what has arrived, and a tiny run of every method."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,6 @@ from benchmarks.rate_parity import communities, convergence, figures, sensitivit
 from benchmarks.rate_parity.cases import KAPPA
 from benchmarks.rate_parity.convergence import _proximity, _summary, way_of
 from benchmarks.rate_parity.parameters import CHOSEN, LINEAR, SETS
-from benchmarks.rate_parity.reduction import _compared
 from fairconstrained.constraints import RateGap
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import AugmentedLagrangian, near_stationarity
@@ -60,22 +59,6 @@ def test_arrival_counts_only_what_holds():
     assert table.times_auto.to_dict() == {"auto": 1.0, "plada": 4.0, "ssg": 2.0}
     assert table.best["plada"] == pytest.approx(0.0005)
     assert table.end["plada"] == pytest.approx(-0.05)
-
-
-def test_dominated_by_a_mixture():
-    front = [(0.01, 0.82, 0.01), (0.02, 0.7, 0.5), (0.05, 0.7, 0.5), (0.1, 0.84, 0.1)]
-    ours = [(0.01, 0.825, 0.01), (0.02, 0.829, 0.055), (0.05, 0.833, 0.055), (0.1, 0.80, 0.001)]
-    rows = [("ExponentiatedGradient", *point) for point in front] + [("zero_one", *point) for point in ours]
-    runs = pd.DataFrame(rows, columns=["method", "bound", "test_accuracy", "test_gap"])
-    common = {"constraint": "c", "seconds": 1.0, "test_majority": 0.75}
-    table = _compared(pd.concat([runs.assign(seed=seed, **common) for seed in (0, 1)]))
-    table = table[table.method == "zero_one"].sort_values("bound")
-    assert table.dominated.tolist() == [False, True, False, False]
-    np.testing.assert_allclose(table.behind, [-0.005, 0.001, -0.003, 0.757 - 0.8])
-    # as likely behind as ahead
-    better = runs.assign(test_accuracy=runs.test_accuracy + 0.01 * (runs.bound == 0.02))
-    noisy = pd.concat([rows.assign(seed=seed, **common) for seed, rows in enumerate((runs, better))])
-    assert not _compared(noisy).query("method == 'zero_one'").dominated.any()
 
 
 def test_figures(problem, tmp_path, monkeypatch):
