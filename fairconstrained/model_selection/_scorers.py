@@ -52,6 +52,8 @@ scorer : FairnessScorer
 
 Raises
 ------
+ValueError
+    If ``response`` is unknown, or "auto" and not to be told from the metric.
 TypeError
     If the metric has no argument of that name; the message lists those it has.
 """
@@ -259,11 +261,6 @@ def make_fairness_scorer(
         ``metric(y_true, response, *, sensitive_features, **kwargs)``: one of
         :mod:`fairconstrained.metrics`, of Fairlearn's, or your own.
 
-    Raises
-    ------
-    ValueError
-        If ``response`` is unknown, or "auto" and not to be told from the metric.
-
     Examples
     --------
     >>> from fairconstrained.metrics import independence_gap
@@ -271,14 +268,7 @@ def make_fairness_scorer(
     >>> make_fairness_scorer(independence_gap)
     make_fairness_scorer(independence_gap, response='predict')
     """
-    _check_metric(metric, kwargs)
-    return FairnessScorer(
-        metric,
-        _resolve_response(metric, response),
-        greater_is_better=greater_is_better,
-        pos_label=pos_label,
-        metric_params=kwargs,
-    )
+    return _made(metric, response, kwargs, greater_is_better=greater_is_better, pos_label=pos_label)
 
 
 @documented_by(MADE)
@@ -300,11 +290,6 @@ def make_performance_scorer(
     metric : callable
         ``metric(y_true, response, **kwargs)``, such as :func:`sklearn.metrics.accuracy_score`.
 
-    Raises
-    ------
-    ValueError
-        If ``response`` is unknown, or "auto" and not to be told from the metric.
-
     Examples
     --------
     >>> from sklearn.metrics import fbeta_score
@@ -312,25 +297,19 @@ def make_performance_scorer(
     >>> make_performance_scorer(fbeta_score, beta=2)
     make_performance_scorer(fbeta_score, response='predict', beta=2)
     """
-    _check_metric(metric, kwargs)
-    return FairnessScorer(
-        metric,
-        _resolve_response(metric, response),
-        greater_is_better=greater_is_better,
-        by_group=False,
-        pos_label=pos_label,
-        metric_params=kwargs,
-    )
+    options = {"greater_is_better": greater_is_better, "by_group": False, "pos_label": pos_label}
+    return _made(metric, response, kwargs, **options)
 
 
-def _check_metric(metric: Any, options: Mapping[str, Any]) -> None:
-    """Raise an error for what is no function, such as a name, and for arguments that a metric does not have."""
+def _made(metric: Any, response: str, params: dict[str, Any], **options: Any) -> FairnessScorer:
+    """The scorer of a metric; an error for what is no function, and for arguments that it does not have."""
     if not callable(metric):
         raise InvalidParameterError(
             f"metric must be a function, such as one of fairconstrained.metrics; got {metric!r}. For a scorer by name, "
             "call get_fairness_scorer, whose names get_fairness_scorer_names lists."
         )
-    check_options(metric, options)
+    check_options(metric, params)
+    return FairnessScorer(metric, _resolve_response(metric, response), metric_params=params, **options)
 
 
 def _needs_strata(metric: Metric) -> bool:
