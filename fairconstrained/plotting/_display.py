@@ -116,6 +116,21 @@ class ScoresDisplay(Display):
     """Display of the scores of one model."""
 
     @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, sensitive_features: Any, pos_label: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw the scores of a fitted estimator.
+
+        Parameters
+        ----------
+        **kwargs : object
+            Passed to :meth:`from_predictions`, such as ``sample_weight``, ``interval`` or ``ax``.
+        """
+        asked = {"sensitive_features": sensitive_features, "pos_label": pos_label}
+        values = scores_of(estimator, X, "decision_function", **asked).values
+        return cls.from_predictions(values, sensitive_features=sensitive_features, **kwargs)
+
+    @classmethod
     def from_predictions(cls, *args: Any, **kwargs: Any) -> Self:
         """Draw given scores."""
         raise NotImplementedError

@@ -105,7 +105,7 @@ class SubsetRocDisplay(ScoresDisplay):
         self.name = name
 
     @classmethod
-    def from_estimator(
+    def from_estimator(  # type: ignore[override]  # an AUC takes labels, too
         cls,
         estimator: Any,
         X: Any,

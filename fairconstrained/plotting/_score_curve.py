@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairconstrained.checks.messages import shortened
 from fairconstrained.metrics import PercentileIntervals, score_curve
-from fairconstrained.plotting._display import ScoresDisplay, scores_of
+from fairconstrained.plotting._display import ScoresDisplay
 from fairconstrained.plotting.group_names import group_name, interval_name, largest_group, pieces_of
 from fairconstrained.plotting.style import (
     DIAGONAL,
@@ -94,27 +94,6 @@ class ScoreCurveDisplay(ScoresDisplay):
         self.groups = groups
         self.others = [group for group in groups if group != reference]
         self.intervals = None if interval is None else PercentileIntervals.parse(interval, groups)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        *,
-        sensitive_features: Any,
-        pos_label: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the curves of a fitted estimator.
-
-        Parameters
-        ----------
-        **kwargs : object
-            Passed to :meth:`from_predictions`, such as ``sample_weight``, ``interval`` or ``ax``.
-        """
-        asked = {"sensitive_features": sensitive_features, "pos_label": pos_label}
-        values = scores_of(estimator, X, "decision_function", **asked).values
-        return cls.from_predictions(values, sensitive_features=sensitive_features, **kwargs)
 
     @classmethod
     def from_predictions(
