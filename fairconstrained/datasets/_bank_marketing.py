@@ -28,23 +28,9 @@ SENSITIVE = ("age", "marital")
 WORKING_AGE, OTHER_AGE = "25 to 60", "under 25 or over 60"
 
 _COLUMNS = [
-    "age",
-    "job",
-    "marital",
-    "education",
-    "default",
-    "balance",
-    "housing",
-    "loan",
-    "contact",
-    "day",
-    "month",
-    "duration",
-    "campaign",
-    "pdays",
-    "previous",
-    "poutcome",
-]
+    "age", "job", "marital", "education", "default", "balance", "housing", "loan", "contact", "day", "month",
+    "duration", "campaign", "pdays", "previous", "poutcome",
+]  # fmt: skip
 
 _NUMERIC = ["age", "balance", "day", "duration", "campaign", "pdays", "previous"]
 
