@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 import torch
+from scipy.stats import t as student
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
@@ -323,6 +324,12 @@ def significant(frame: pd.DataFrame, digits: int = 4) -> pd.DataFrame:
     return frame.assign(
         **{name: [float(f"{value:.{digits}g}") for value in column] for name, column in numbers.items()}
     )
+
+
+def half_width(values: pd.Series) -> float:
+    """Half the width of the 95 % interval of a mean (Student's t); NaN for one value."""
+    n = values.count()
+    return float(student.ppf(0.975, n - 1) * values.std() / np.sqrt(n)) if n > 1 else np.nan
 
 
 def save_tables(tables: Mapping[str, pd.DataFrame], stem: str, show: str) -> None:

@@ -6,10 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -17,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from benchmarks._figures import saved
 from benchmarks.any_model.data import CASES
 from benchmarks.any_model.fronts import HEAD, points
 from benchmarks.any_model.notions import NOTIONS
@@ -46,14 +43,9 @@ _COLUMNS = 3
 
 def draw_all(results: pd.DataFrame, folder: Path, stem: str) -> list[Path]:
     """A PNG for every notion, with a panel for every data set."""
-    table, paths = points(same_height(results)), []
-    for notion in NOTIONS:
-        here = table[table.notion == notion]
-        if len(here):
-            paths.append(folder / f"{stem}_{notion}.png")
-            _draw(here, notion).savefig(paths[-1], dpi=110)
-            plt.close()
-    return paths
+    table = points(same_height(results))
+    notions = [notion for notion in NOTIONS if notion in set(table.notion)]
+    return saved(((notion, _draw(table[table.notion == notion], notion)) for notion in notions), folder, stem)
 
 
 def same_height(results: pd.DataFrame) -> pd.DataFrame:

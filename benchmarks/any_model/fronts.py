@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from benchmarks._common import half_width
 from benchmarks._runner import Row
 from benchmarks.any_model.data import TRAINING_SHARE
 from benchmarks.any_model.notions import KAPPAS, NOTIONS, floor
@@ -28,16 +29,10 @@ POINT = ["data", "notion", "method", "kappa"]
 VALUES = [
     "train_gap", "promised", "test_gap", "error", "floor", "floor_of_several", "accuracy", "auc", "log_loss", "seconds",
 ]  # fmt: skip
-#: Probability of the intervals.
+#: Probability of the intervals, see `half_width`.
 CONFIDENCE = 0.95
 #: Gap on new rows over the gap that sampling explains, up to which a bound counts as kept.
 KEPT = 1.25
-
-
-def half_width(values: pd.Series) -> float:
-    """Half the width of the interval of a mean (Student's t); NaN for one value."""
-    n = values.notna().sum()
-    return float(values.std() * student.ppf((1 + CONFIDENCE) / 2, n - 1) / np.sqrt(n)) if n > 1 else float("nan")
 
 
 def half_widths_of_all(compared: pd.DataFrame) -> pd.Series:

@@ -8,6 +8,7 @@ draws what there is, and ``--docs`` also puts figures and tables where the docum
 from __future__ import annotations
 
 from benchmarks._common import RESULTS, command_line, names_of, parsed, publish, save, significant
+from benchmarks._figures import drawn
 from benchmarks._runner import read, run_all
 from benchmarks.auc_fairness.figures import draw_fronts, draw_rows, write_tables
 from benchmarks.auc_fairness.methods import CASES, METHODS, MODELS
@@ -34,7 +35,7 @@ def main() -> None:
             tasks = all_tasks(arguments.seeds, arguments.models, arguments.methods, arguments.data, arguments.quick)
             run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
     results = read(path, COLUMNS)
-    figures = [*draw_fronts(results, RESULTS, stem), *draw_rows(RESULTS)]
+    figures = [*draw_fronts(results, RESULTS, stem), *drawn({"rows": ("rows", draw_rows)}, RESULTS, "auc_fairness")]
     if len(results):
         write_tables(results, RESULTS, stem)
     if arguments.docs:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from benchmarks._figures import one_legend, panels, saved
 from benchmarks.auc_fairness.fronts import choose, costs, means, same_splits
 from benchmarks.auc_fairness.methods import CASES, GAPS, METHODS, UNCONSTRAINED
-from benchmarks.partial_fairness.figures import one_legend, panels
 from fairconstrained.plotting import ParetoFrontDisplay
 
 COLORS = dict(
@@ -28,14 +23,12 @@ def draw_fronts(results: pd.DataFrame, folder: Path, stem: str) -> list[Path]:
 
     A point that not all splits have is left out.
     """
-    paths = []
-    for name, part in same_splits(results).items():
-        for model, rows in means(choose(part)).groupby("model"):
-            end = "" if name == "fronts" else f"_{name}"
-            paths.append(folder / f"{stem}_{model}{end}.png")
-            _draw(rows[rows.seeds == rows.of_seeds]).savefig(paths[-1], dpi=110)
-            plt.close()
-    return paths
+    figures = (
+        (model if name == "fronts" else f"{model}_{name}", _draw(rows[rows.seeds == rows.of_seeds]))
+        for name, part in same_splits(results).items()
+        for model, rows in means(choose(part)).groupby("model")
+    )
+    return saved(figures, folder, stem)
 
 
 def _draw(rows: pd.DataFrame) -> Figure:
@@ -62,22 +55,15 @@ def _draw(rows: pd.DataFrame) -> Figure:
     return figure
 
 
-def draw_rows(folder: Path) -> list[Path]:
+def draw_rows(table: pd.DataFrame) -> Figure:
     """Seconds of the pass over a stream and of the program that is left, against rows."""
-    source = folder / "auc_fairness_rows.csv"
-    if not source.exists():
-        return []
-    table = pd.read_csv(source)
     figure, axes = panels(1, 1, 3.2)
     ax = axes[0, 0]
     ax.loglog(table.rows, table.pass_seconds, "o-", label="moments, one pass", color="#0072B2")
     ax.loglog(table.rows, table.solve_seconds, "s-", label="the program that is left", color="#D55E00")
     ax.set(xlabel="rows", ylabel="seconds of processor time")
     ax.legend(frameon=False)
-    path = folder / "auc_fairness_rows.png"
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return [path]
+    return figure
 
 
 def write_tables(results: pd.DataFrame, folder: Path, stem: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
+from benchmarks._common import half_width
 from benchmarks.auc_fairness.methods import BOUNDS
 
 #: A front: those of several splits are averaged.
@@ -64,7 +64,7 @@ def means(chosen: pd.DataFrame) -> pd.DataFrame:
     grouped = chosen.groupby([*FRONT, "bound"], sort=False)
     table, count = grouped[VALUES].mean(), grouped.seed.nunique()
     for name in ("test_auc", "test_gap"):
-        table[f"{name}_ci"] = grouped[name].std() * student.ppf(0.975, (count - 1).clip(lower=1)) / count**0.5
+        table[f"{name}_ci"] = grouped[name].agg(half_width)
     table = table.assign(seeds=count).reset_index()
     return table.join(chosen.groupby(FRONT).seed.nunique().rename("of_seeds"), on=FRONT)
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from benchmarks._figures import drawn, one_legend, panels, saved
 from benchmarks.certification.coverage import DELTA
-from benchmarks.partial_fairness.figures import one_legend, panels
 
 __all__ = ["draw_all"]
 
@@ -35,18 +31,8 @@ _SIZES = ("#0072B2", "#D55E00")
 def draw_all(folder: Path, stem: str) -> list[Path]:
     """Whatever there are tables for."""
     bounds = [pd.read_csv(path) for name in _BOUNDS if (path := folder / f"{stem}_{name}.csv").exists()]
-    costs = folder / f"{stem}_cost.csv"
-    figures: dict[str, Figure] = {}
-    if bounds:
-        figures["coverage"] = draw_coverage(pd.concat(bounds, ignore_index=True))
-    if costs.exists():
-        figures["cost"] = draw_cost(pd.read_csv(costs))
-    paths = []
-    for name, figure in figures.items():
-        paths.append(folder / f"{stem}_{name}.png")
-        figure.savefig(paths[-1], dpi=110)
-    plt.close("all")
-    return paths
+    coverage = [("coverage", draw_coverage(pd.concat(bounds, ignore_index=True)))] if bounds else []
+    return [*saved(coverage, folder, stem), *drawn({"cost": ("cost", draw_cost)}, folder, stem)]
 
 
 def draw_coverage(table: pd.DataFrame) -> Figure:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks._common import RESULTS, command_line, missing, names_of, parsed, publish, save, significant
+from benchmarks._figures import drawn
 from benchmarks._runner import read, run_all, without_missing
 from benchmarks.loss_parity.constraints import CONSTRAINTS
 from benchmarks.loss_parity.datasets import DATASETS, SPLITS
@@ -87,7 +88,7 @@ def main() -> None:
 
 def _show(results: pd.DataFrame, stem: str) -> list[Path]:
     """Write tables and figures; returns the figures."""
-    figures = draw_steps(RESULTS, stem)
+    figures = drawn({"groups": ("groups", draw_steps)}, RESULTS, stem)
     if len(results):
         shown = same_seeds(results)
         tables = {

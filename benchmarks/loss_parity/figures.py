@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import matplotlib
-
-matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,11 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
+from benchmarks._figures import one_legend, panels, saved
 from benchmarks.loss_parity.constraints import CONSTRAINTS
 from benchmarks.loss_parity.datasets import DATASETS
 from benchmarks.loss_parity.methods import METHODS
 from benchmarks.loss_parity.tasks import KAPPA, PARTS
-from benchmarks.partial_fairness.figures import one_legend, panels
 from fairconstrained.plotting import ScoreDensityDisplay
 
 #: Columns of panels next to each other.
@@ -172,24 +168,20 @@ FIGURES = {
 
 def draw_all(tables: dict[str, pd.DataFrame], folder: Path, stem: str) -> list[Path]:
     """Write ``folder/stem_DATASET_SPLIT_CONSTRAINT_NAME.png`` for all that there is."""
-    paths = []
+    return saved(_figures(tables), folder, stem, dpi=100)
+
+
+def _figures(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
     for name, drawing in FIGURES.items():
         for (data, split, constraint), rows in tables[drawing.table].groupby(["dataset", "split", "constraint"]):
             figure = drawing.draw(rows)
             title = f"{DATASETS[data].title}, {split} split, {CONSTRAINTS[constraint].title}: {drawing.shows}"
             figure.suptitle(title, fontsize=10)
-            paths.append(folder / f"{stem}_{data}_{split}_{constraint}_{name}.png")
-            figure.savefig(paths[-1], dpi=100, pil_kwargs={"optimize": True})
-            plt.close(figure)
-    return paths
+            yield f"{data}_{split}_{constraint}_{name}", figure
 
 
-def draw_steps(folder: Path, stem: str) -> list[Path]:
+def draw_steps(table: pd.DataFrame) -> Figure:
     """Time of a step against the number of groups, a curve for every size of the mini-batches."""
-    source = folder / f"{stem}_groups.csv"
-    if not source.exists():
-        return []
-    table = pd.read_csv(source)
     kinds = list(dict.fromkeys(table.solver))
     figure, axes = panels(1, len(kinds), 2.9)
     for ax, kind in zip(axes.flat, kinds, strict=True):
@@ -200,7 +192,4 @@ def draw_steps(folder: Path, stem: str) -> list[Path]:
         ax.set(xlabel="groups", ylabel="microseconds of a step", title=kind)
         ax.set_ylim(table.microseconds.min() / 2, table.microseconds.max() * 2)
     one_legend(figure, axes.flat)
-    path = folder / f"{stem}_groups.png"
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return [path]
+    return figure

@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from benchmarks._figures import saved
 from benchmarks.any_model.data import CASES
 from benchmarks.any_model.notions import NOTIONS
 
@@ -52,10 +49,7 @@ def draw_all(table: pd.DataFrame, folder: Path, stem: str) -> list[Path]:
             line[0].set_ylabel(name, fontsize=9, rotation=0, ha="right", va="center")
     figure.supxlabel(f"gap; the bound is {SHOWN:g}. Mean over the splits", fontsize=10)
     _legend(figure)
-    path = folder / f"{stem}.png"
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return [path]
+    return saved([("", figure)], folder, stem)
 
 
 def _panel(ax: Axes, table: pd.DataFrame) -> None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from benchmarks._figures import saved
 from benchmarks.any_model.data import CASES
 from benchmarks.notions.catalogue import ENTRIES
 
@@ -47,10 +44,7 @@ def draw_all(tables: dict[str, pd.DataFrame], folder: Path, stem: str) -> list[P
         ax.set_yticks(range(len(notions)), [ENTRIES[name].title for name in notions], fontsize=9)
         ax.set_ylim(len(notions) - 0.5, -0.5)
     _legend(figure)
-    path = folder / f"{stem}.png"
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return [path]
+    return saved([("", figure)], folder, stem)
 
 
 def _plain(ax: Axes) -> None:

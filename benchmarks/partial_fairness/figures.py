@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmarks._figures import one_legend, panels, saved
 from benchmarks.partial_fairness.cases import CASES, LARGE_CASES, NOTIONS
 from benchmarks.partial_fairness.convergence import METHODS as SOLVERS
 from benchmarks.partial_fairness.tables import (
@@ -50,38 +45,6 @@ FAIRNESS = {False: "1 - rank gap, test", True: "1 - normalised gap, test"}
 FORMS = {False: "rank gap", True: "normalised"}
 ACCURACY = "accuracy, test"
 TITLES = {"a9a": "a9a", "bank": "bank", "law_school": "law school"}
-
-
-def panels(n_rows: int, n_columns: int, height: float = 3.1) -> tuple[Figure, np.ndarray]:
-    """A figure with that many axes, always as a table."""
-    size = (3.6 * n_columns, height * n_rows + 0.5)
-    figure, axes = plt.subplots(n_rows, n_columns, figsize=size, squeeze=False, layout="constrained")
-    for ax in axes.flat:
-        ax.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def columns(n_cases: int, n_rows: int, height: float) -> tuple[Figure, list[np.ndarray]]:
-    """A figure with a column of axes for every case, three beside each other, so that they can be read on a page."""
-    n_blocks, width = -(-n_cases // 3), min(3, n_cases)
-    figure, axes = panels(n_blocks * n_rows, width, height)
-    figure.set_figwidth(3.1 * width)
-    found = [axes[n_rows * block : n_rows * (block + 1), place] for block in range(n_blocks) for place in range(width)]
-    for column in found[n_cases:]:
-        for ax in column:
-            ax.set_axis_off()
-    return figure, found[:n_cases]
-
-
-def one_legend(figure: Figure, axes: Iterable[Axes]) -> None:
-    """One legend below the figure in place of those of the axes; an entry for each label."""
-    entries: dict[str, Any] = {}
-    for ax in axes:
-        entries |= {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-        if ax.get_legend() is not None:
-            ax.get_legend().remove()
-    columns = min(4, max(1, int(figure.get_figwidth() // 1.9)))
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=8.5)
 
 
 def title_of(data: str, points: pd.DataFrame | None = None) -> str:
@@ -337,8 +300,5 @@ def draw_all(results: pd.DataFrame, folder: Path, stem: str) -> None:
     for name, (experiment, notions, draw) in FIGURES.items():
         for notion in notions:
             if len(results[(results.experiment == experiment) & (results.notion == notion)]):
-                figure = draw(results, notion)
-                path = folder / f"{stem}_{name}_{notion}.png"
-                figure.savefig(path, dpi=100, pil_kwargs={"optimize": True})
-                plt.close(figure)
+                (path,) = saved([(f"{name}_{notion}", draw(results, notion))], folder, stem, dpi=100)
                 print(f"{path.parent.name}/{path.name}")

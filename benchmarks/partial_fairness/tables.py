@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
+from benchmarks._common import half_width
 from benchmarks.partial_fairness.cases import ALL_CASES, CASES, NOTIONS
 from benchmarks.partial_fairness.tasks import OURS, PAPERS_SETTING, UNCONSTRAINED
 
@@ -33,12 +33,6 @@ POINT = ["data", "kappa"]
 POINT_COLUMNS = ["fairness", "fairness_ci", "accuracy", "accuracy_ci", "seeds"]
 #: The gap on the test part that 1 minus is the fairness, by the form that was trained.
 TEST_GAPS = {False: "test_rank_gap", True: "test_gap"}
-
-
-def half_width(values: pd.Series) -> float:
-    """Half of the 95 % interval of the mean (Student's t over the seeds); NaN for one value."""
-    n = values.count()
-    return float(student.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
 
 
 def of_all_columns(rows: pd.DataFrame, by: list[str], columns: list[str]) -> pd.DataFrame:

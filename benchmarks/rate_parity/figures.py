@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from benchmarks.partial_fairness.figures import columns, one_legend, panels
+from benchmarks._figures import columns, drawn, one_legend, panels
 from benchmarks.rate_parity.convergence import VIOLATION
 from benchmarks.rate_parity.parameters import LINEAR
 
@@ -29,17 +25,10 @@ def draw_all(folder: Path, stem: str) -> list[Path]:
         "epochs": draw_epochs,
         "web_search_epochs": draw_web_search,
     }
-    paths = []
-    for name, draw in drawings.items():
-        table = folder / f"{stem}_{name}.csv"
-        if table.exists():
-            paths.append(folder / f"{stem}_{name}.png")
-            draw(pd.read_csv(table)).savefig(paths[-1], dpi=110)
-            plt.close("all")
-    return paths
+    return drawn({name: (name, draw) for name, draw in drawings.items()}, folder, stem)
 
 
-def draw_way(way: pd.DataFrame) -> plt.Figure:
+def draw_way(way: pd.DataFrame) -> Figure:
     """Figures 1 and 2 of the paper: a column for a problem, lines for loss, violation and near-stationarity."""
     cases = list(way.groupby(["data", "constraint"], sort=False))
     figure, axes = columns(len(cases), len(_QUANTITIES), 2.1)
@@ -64,7 +53,7 @@ def draw_way(way: pd.DataFrame) -> plt.Figure:
     return figure
 
 
-def draw_duals(way: pd.DataFrame) -> plt.Figure:
+def draw_duals(way: pd.DataFrame) -> Figure:
     """Figures 4 to 6 of the paper: what alpha and beta change, and how the multipliers approach each other."""
     columns = {
         "alpha, Adult": [name for name in way.method.unique() if name.startswith("alpha")],
@@ -96,7 +85,7 @@ def draw_duals(way: pd.DataFrame) -> plt.Figure:
     return figure
 
 
-def draw_epochs(epochs: pd.DataFrame) -> plt.Figure:
+def draw_epochs(epochs: pd.DataFrame) -> Figure:
     """Figure 3 of the paper: medians over the splits against epochs, on the training part and on new communities.
 
     A method that a message stopped on some splits ends where the last split does.
@@ -121,7 +110,7 @@ def draw_epochs(epochs: pd.DataFrame) -> plt.Figure:
     return figure
 
 
-def draw_web_search(epochs: pd.DataFrame) -> plt.Figure:
+def draw_web_search(epochs: pd.DataFrame) -> Figure:
     """Figure 7 of the paper: loss and gap on the training queries against epochs, means over the repetitions."""
     figure, axes = panels(1, 2, 2.6)
     epochs = epochs.dropna(subset="epoch")

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from benchmarks.partial_fairness.figures import columns, one_legend, panels
+from benchmarks._figures import columns, drawn, one_legend, panels
 from benchmarks.weakly_convex.convergence import VIOLATION
 from benchmarks.weakly_convex.parameters import PARAMETERS
 
@@ -32,17 +28,10 @@ def draw_all(folder: Path, stem: str) -> list[Path]:
         "neyman_pearson": ("neyman_pearson", draw_neyman_pearson),
         "complexity": ("complexity", draw_complexity),
     }
-    paths = []
-    for name, (source, draw) in drawings.items():
-        table = folder / f"{stem}_{source}.csv"
-        if table.exists():
-            paths.append(folder / f"{stem}_{name}.png")
-            draw(pd.read_csv(table)).savefig(paths[-1], dpi=110)
-            plt.close("all")
-    return paths
+    return drawn(drawings, folder, stem)
 
 
-def draw_way(way: pd.DataFrame, against: str) -> plt.Figure:
+def draw_way(way: pd.DataFrame, against: str) -> Figure:
     """Figures 1 and 2 of the paper: a column for a problem, objective above constraint."""
     cases = list(way.groupby("problem", sort=False))
     figure, axes = columns(len(cases), 2, 2.3)
@@ -72,7 +61,7 @@ def draw_way(way: pd.DataFrame, against: str) -> plt.Figure:
     return figure
 
 
-def draw_neyman_pearson(table: pd.DataFrame) -> plt.Figure:
+def draw_neyman_pearson(table: pd.DataFrame) -> Figure:
     """Error of the class without a bound against the bound of the others."""
     names = list(dict.fromkeys(table.data))
     figure, axes = panels(1, len(names), 3.0)
@@ -88,7 +77,7 @@ def draw_neyman_pearson(table: pd.DataFrame) -> plt.Figure:
     return figure
 
 
-def draw_complexity(table: pd.DataFrame) -> plt.Figure:
+def draw_complexity(table: pd.DataFrame) -> Figure:
     """Subgradients against eps, beside the second and the fourth power of its inverse."""
     figure, axes = panels(1, 1, 3.2)
     ax = axes.flat[0]
