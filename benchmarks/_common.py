@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -162,6 +164,18 @@ def set_threads(threads: int) -> None:
     """Threads of torch and of BLAS, for everything measured in this process."""
     torch.set_num_threads(threads)
     threadpool_limits(threads)
+
+
+def peak_memory() -> float:
+    """Peak resident memory of this process so far, in GiB; `resource` would count that of the process it comes from."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) / 2**20
+
+
+def in_own_process(function: Callable[..., Any], *args: Any) -> Any:
+    """The result of a call in a new process, whose peak memory is then that of the call."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *args).result()
 
 
 def timed(function: Callable[[], Any]) -> tuple[Any, float]:

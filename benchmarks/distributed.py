@@ -22,7 +22,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +32,11 @@ import torch.distributed as dist
 from benchmarks._common import (
     RESULTS,
     command_line,
+    in_own_process,
     load_acs_income,
     names_of,
     parsed,
+    peak_memory,
     publish,
     save,
     set_threads,
@@ -69,12 +70,6 @@ def acs() -> tuple[Any, np.ndarray, np.ndarray]:
     """The sample of ACS income, 819 sparse columns."""
     table = load_acs_income()
     return table.X, table.y, table.groups
-
-
-def peak_memory() -> float:
-    """Peak resident memory of this process so far, in GiB; `resource` would count that of the process it comes from."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.split("VmHWM:")[1].split()[0]) / 2**20
 
 
 # -- processes ------------------------------------------------------------------------------------------------------
@@ -257,40 +252,33 @@ def write_rows(path: Path, n_rows: int, n_features: int) -> tuple[np.ndarray, np
     return labels, groups
 
 
-def _from_disk(path: str, n_rows: int, n_features: int, labels: Any, groups: Any, params: Any, answers: Any) -> None:
+def _from_disk(path: str, n_rows: int, n_features: int, labels: Any, groups: Any) -> dict[str, Any]:
+    """A fit to rows of a file, with the solver that has the fewest numbers for each row, without an estimate."""
     set_threads(1)
     warnings.simplefilter("ignore")
     X = np.memmap(path, dtype=np.float32, mode="r", shape=(n_rows, n_features))
+    model = estimator(solver="augmented_lagrangian", new_row_folds=None)
     before, begin = peak_memory(), time.perf_counter()
-    model = estimator(**params).fit(array_table(X), labels, sensitive_features=groups)
-    answers.put((time.perf_counter() - begin, before, peak_memory(), model))
+    model.fit(array_table(X), labels, sensitive_features=groups)
+    seconds, peak = time.perf_counter() - begin, peak_memory()
+    return {
+        "seconds": seconds,
+        "peak_gib": peak,
+        "bytes_per_row": (peak - before) * 2**30 / n_rows,
+        "train_gap": next(iter(model.constraint_values_.values())),
+        "status": model.status_,
+    }
 
 
 def measure_disk(quick: bool) -> pd.DataFrame:
-    """A fit to rows of a file, with the solver that has the fewest numbers for each row, without an estimate."""
+    """A fit in a process of its own to rows of a file."""
     n_rows, n_features = (50_000, 10) if quick else (20_000_000, 50)
-    context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory(dir=RESULTS) as folder:
         path = Path(folder) / "rows"
         labels, groups = write_rows(path, n_rows, n_features)
-        params = {"solver": "augmented_lagrangian", "new_row_folds": None}
-        answers = context.Queue()
-        given = (str(path), n_rows, n_features, labels, groups, params, answers)
-        process = context.Process(target=_from_disk, args=given)
-        process.start()
-        seconds, before, peak, model = answers.get()
-        process.join()
-        record = {
-            "rows": n_rows,
-            "features": n_features,
-            "gib_on_disk": path.stat().st_size / 2**30,
-            "seconds": seconds,
-            "peak_gib": peak,
-            "bytes_per_row": (peak - before) * 2**30 / n_rows,
-            "train_gap": next(iter(model.constraint_values_.values())),
-            "status": model.status_,
-        }
-    return pd.DataFrame([record])
+        size = {"rows": n_rows, "features": n_features, "gib_on_disk": path.stat().st_size / 2**30}
+        found = in_own_process(_from_disk, str(path), n_rows, n_features, labels, groups)
+    return pd.DataFrame([size | found])
 
 
 # -- Dask -----------------------------------------------------------------------------------------------------------
@@ -373,8 +361,7 @@ def measure_dask(quick: bool) -> pd.DataFrame:
             if not importlib.util.find_spec(package):
                 print(f"{fit}: left out, as {package} is not installed")
                 continue
-            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-                found = pool.submit(_on_cluster, fit, folder, names).result()
+            found = in_own_process(_on_cluster, fit, folder, names)
             records.append({"rows": n_rows, "features": n_features, **found})
     return pd.DataFrame(records)
 

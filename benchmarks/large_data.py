@@ -1,36 +1,37 @@
 """Partial parity on many rows: ACS income, the size of the whole task, and time against rows, groups and levels.
 
-``python -m benchmarks.large_data [acs acs_test whole rows groups levels memory]`` writes a CSV each, most with a PNG.
-Seconds are wall-clock, of `fit` alone, with at most two threads; memory is the peak of the whole process.
+``python -m benchmarks.large_data [acs acs_test whole rows groups levels memory] [--docs]`` writes a CSV each, some with
+a PNG. Seconds are wall-clock, of `fit` alone, with at most two threads; memory is the peak of the whole process.
 """
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
-import resource
-import shutil
 import time
 import tracemalloc
 import warnings
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from benchmarks._common import RESULTS, load_acs_income, save
-from benchmarks.manifest import recorded
+from benchmarks._common import (
+    RESULTS,
+    command_line,
+    in_own_process,
+    load_acs_income,
+    peak_memory,
+    publish,
+    save,
+    significant,
+)
+from benchmarks._figures import saved
 from fairconstrained import PartialParityClassifier, RateParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import partial_statistical_parity_gap
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 INTERVAL = (0.2, 0.4)
 KAPPAS = (0.3, 0.2, 0.1, 0.05, 0.02)
@@ -38,11 +39,6 @@ KAPPAS = (0.3, 0.2, 0.1, 0.05, 0.02)
 PUBLISHED = ((0.7748, 0.7986), (0.8660, 0.8100), (0.9090, 0.8068), (0.9357, 0.8043), (0.9669, 0.8001))
 #: Rows of the whole ACS income task, 2018, all states.
 WHOLE = 1_664_500
-
-
-def peak_memory() -> float:
-    """Peak resident memory of this process so far, in GiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def timed_fit(
@@ -100,12 +96,6 @@ def acs_test_fit(kappa: float) -> dict[str, Any]:
     return row | {"test_accuracy": model.score(*test[:2])} | gaps
 
 
-def in_own_process(function: Callable[..., Any], *args: Any) -> Any:
-    """The result of a call in a new process, whose peak memory is then that of the call."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, args)
-
-
 def acs() -> pd.DataFrame:
     """The sample of 765,670 rows: one fit per kappa, each in a process of its own."""
     return pd.DataFrame([in_own_process(acs_fit, kappa) for kappa in KAPPAS])
@@ -143,8 +133,7 @@ def picture(frame: pd.DataFrame, x: str, name: str, reference: Callable[[np.ndar
     axes.set(xlabel=x.replace("_", " "), ylabel="seconds")
     axes.legend()
     RESULTS.mkdir(exist_ok=True)
-    figure.savefig(RESULTS / f"{name}.png", dpi=150)
-    plt.close(figure)
+    saved([(name, figure)], RESULTS, "large_data", dpi=150)
 
 
 def rows() -> pd.DataFrame:
@@ -154,7 +143,7 @@ def rows() -> pd.DataFrame:
         X, y, groups = generated(n_samples, 2)
         records.append(timed_fit(X, y, groups, kappa=0.05, interval=INTERVAL)[1])
     frame = pd.DataFrame(records)
-    picture(frame, "rows", "large_data_rows", lambda n: n * np.log(n), "n log n")
+    picture(frame, "rows", "rows", lambda n: n * np.log(n), "n log n")
     return frame
 
 
@@ -167,7 +156,7 @@ def groups() -> pd.DataFrame:
         row = timed_fit(X, y, members, kappa=0.1)[1]
         records.append({"groups": n_groups, **row, "ms_per_evaluation": 1e3 * row["seconds"] / row["evaluations"]})
     frame = pd.DataFrame(records)
-    picture(frame, "groups", "large_data_groups", lambda g: g, "proportional")
+    picture(frame, "groups", "groups", lambda g: g, "proportional")
     return frame
 
 
@@ -179,7 +168,7 @@ def levels() -> pd.DataFrame:
         row = timed_fit(X, y, members, kappa=0.05, interval=INTERVAL, n_levels=n_levels)[1]
         records.append({"levels": n_levels, **row, "ms_per_evaluation": 1e3 * row["seconds"] / row["evaluations"]})
     frame = pd.DataFrame(records)
-    picture(frame, "levels", "large_data_levels", lambda p: p, "proportional")
+    picture(frame, "levels", "levels", lambda p: p, "proportional")
     return frame
 
 
@@ -237,31 +226,15 @@ def memory(n_rows: int = 200_000) -> pd.DataFrame:
 EXPERIMENTS = {function.__name__: function for function in (acs, acs_test, whole, rows, groups, levels, memory)}
 
 
-def refresh_docs() -> None:
-    """Bring the results that there are to where the documentation takes them from."""
-    docs = Path(__file__).parents[1] / "docs"
-    for name in EXPERIMENTS:
-        table, image = RESULTS / f"large_data_{name}.csv", RESULTS / f"large_data_{name}.png"
-        if table.exists():
-            frame = pd.read_csv(table).map(lambda value: f"{value:.4g}" if isinstance(value, float) else value)
-            frame.to_csv(docs / "benchmarks" / table.name, index=False)
-        if image.exists():
-            shutil.copy(image, docs / "images")
-
-
 def main() -> None:
     """Run the experiments named on the command line, or all of them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__, plots=True)
     parser.add_argument("experiments", nargs="*", choices=[[], *EXPERIMENTS], help="all without any")
-    parser.add_argument("--docs", action="store_true", help="run nothing; refresh the documentation from the results")
     arguments = parser.parse_args()
+    for name in [] if arguments.plots else arguments.experiments or EXPERIMENTS:
+        save(significant(EXPERIMENTS[name]()), f"large_data_{name}")
     if arguments.docs:
-        with recorded("large_data"):
-            refresh_docs()
-        return
-    RESULTS.mkdir(exist_ok=True)
-    for name in arguments.experiments or EXPERIMENTS:
-        save(EXPERIMENTS[name](), f"large_data_{name}")
+        publish(RESULTS.glob("large_data_*.png"), "large_data", is_new=not arguments.plots)
 
 
 if __name__ == "__main__":
