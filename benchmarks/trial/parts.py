@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from tqdm import tqdm
 
+from benchmarks._runner import read, run_all
 from benchmarks.trial.bad_calls import all_calls
 from benchmarks.trial.bad_inputs import judge_call
 from benchmarks.trial.drop_in import all_cases, judge_case
@@ -51,16 +51,14 @@ PARTS: dict[str, Part] = {
 }
 
 
+#: Columns of the results, of which every part has some.
+COLUMNS = ("task", "outcome", "message", "broken", "status", "seconds")
+
+
 def run_part(name: str, path: Path, quick: bool) -> pd.DataFrame:
     """Run the cases that ``path`` has no rows of, and return the rows of all that are asked for."""
     part = PARTS[name]
     cases = part.cases()[:: part.quick if quick else 1]
-    known = pd.read_csv(path) if path.exists() else pd.DataFrame({"task": []})
-    rows = known.to_dict("records")
-    done = set(known["task"])
-    path.parent.mkdir(exist_ok=True)
-    for case in tqdm([case for case in cases if case.name not in done], desc=f"{name} ({len(done)} done before)"):
-        rows.append(part.judge(case))
-        pd.DataFrame(rows).to_csv(path, index=False)
-    table = pd.DataFrame(rows)
-    return table[table["task"].isin([case.name for case in cases])]
+    run_all(cases, lambda case: [part.judge(case)], path, COLUMNS, jobs=1)
+    results = read(path, COLUMNS)
+    return results[results["task"].isin([case.name for case in cases])]
