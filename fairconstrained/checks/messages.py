@@ -126,8 +126,9 @@ def meant(value: Any, names: Iterable[str]) -> str:
     " Did you mean 'demographic_parity'?"
     """
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(value)).lower()
-    alike = get_close_matches(re.sub(r"\W+", "_", words), list(names), n=1)
-    return f" Did you mean {alike[0]!r}?" if alike else ""
+    known = {name.lower(): name for name in names}
+    alike = get_close_matches(re.sub(r"\W+", "_", words), known, n=1)
+    return f" Did you mean {known[alike[0]]!r}?" if alike else ""
 
 
 def is_number(value: Any) -> bool:

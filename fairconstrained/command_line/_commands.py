@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from fairconstrained.certification import gap_interval
-from fairconstrained.command_line._table import AuditTable, did_you_mean
+from fairconstrained.checks.messages import meant
+from fairconstrained.command_line._table import AuditTable
 from fairconstrained.metrics import METRICS, conditional_parity_gap
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.plotting.group_names import group_name
@@ -135,9 +136,7 @@ def _gap_called(name: str) -> str:
     """Return the name of the function of a gap."""
     known = {each: info.name for info in [*METRICS.values(), _CONDITIONAL] for each in info.names}
     if name not in known:
-        raise ValueError(
-            f"there is no gap {name!r}{did_you_mean(name, list(known))} `fairconstrained names` lists all."
-        )
+        raise ValueError(f"there is no gap {name!r}.{meant(name, known)} `fairconstrained names` lists all.")
     return known[name]
 
 

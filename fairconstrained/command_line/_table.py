@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.messages import meant, shortened
 
-__all__ = ["AuditTable", "did_you_mean"]
+__all__ = ["AuditTable"]
 
 #: Readers of files by the end of their names; all others are read as CSV.
 _READERS: dict[str, Callable[[Path, str], pd.DataFrame]] = {
@@ -91,12 +90,6 @@ class AuditTable:
         return f"positive where {self.scores.name!r} is above {self.threshold:g}"
 
 
-def did_you_mean(name: str, known: list[str]) -> str:
-    """Return names that are close to an unknown one, as the end of a sentence; empty if none is."""
-    close = get_close_matches(name, known)
-    return f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
-
-
 def _table(path: Path, separator: str) -> pd.DataFrame:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
@@ -118,7 +111,7 @@ def _columns(frame: pd.DataFrame, wanted: list[str], path: Path) -> pd.DataFrame
         if name not in known:
             hint = " (is --separator right?)" if len(known) == 1 else ""
             raise ValueError(
-                f"{path} has no column {name!r}{did_you_mean(name, known)} Its columns are {shortened(known)}{hint}."
+                f"{path} has no column {name!r}.{meant(name, known)} Its columns are {shortened(known)}{hint}."
             )
     if frame.empty:
         raise ValueError(f"{path} has columns, but no rows.")

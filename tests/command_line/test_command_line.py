@@ -159,13 +159,13 @@ def test_names_lists_every_gap(capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--label", "hird"], r"no column 'hird'; did you mean 'hired'\? Its columns are \['hired', 'score'"),
+        (["--label", "hird"], r"no column 'hird'. Did you mean 'hired'\? Its columns are \['hired', 'score'"),
         (["--label", "grade"], r"has 3 labels: \['a', 'b', 'c'\]. Say with --pos-label"),
         (["--pos-label", "maybe"], r"--pos-label maybe is not among the labels of column 'hired': \['no', 'yes'\]"),
         (["--score", "sex"], r"should hold numbers, and 400 of 400 values are not, such as '[fm]' in row 1 \(counted"),
         (["--decision", "job"], r"column 'job' should hold labels of column 'hired', \['.*\], and holds \['clerk'"),
-        (["--groups", "sex,agee"], "no column 'agee'; did you mean 'age'"),
-        (["--metrics", "demografic_parity"], "no gap 'demografic_parity'; did you mean 'demographic_parity'"),
+        (["--groups", "sex,agee"], "no column 'agee'. Did you mean 'age'"),
+        (["--metrics", "demografic_parity"], "no gap 'demografic_parity'. Did you mean 'demographic_parity'"),
         (["--certify", "xyz"], "no gap 'xyz'. `fairconstrained names` lists all"),
         (["--metrics", "partial_group_auc"], "'partial_group_auc_gap' needs an interval"),
         (["--kappa", "0.1"], "say with --certify of which gap"),
