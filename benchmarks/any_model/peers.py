@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +50,23 @@ def exponentiated_gradient(setting: Setting) -> Iterator[Outcome]:
         "equal_opportunity": TruePositiveRateParity,
         "equalized_odds": EqualizedOdds,
     }
+
+    def make(trees: Trees, kappa: float) -> ExponentiatedGradient:
+        return ExponentiatedGradient(trees, moments[setting.notion](difference_bound=kappa))
+
+    return _for_each_bound(setting, make, lambda model, part: model._pmf_predict(part.X))
+
+
+def _for_each_bound(
+    setting: Setting, make: Callable[[Trees, float], Any], probabilities: Callable[[Any, Part], np.ndarray]
+) -> Iterator[Outcome]:
+    """A fit of Fairlearn's for every bound, and the probabilities of its decisions."""
     split, trees = _coded(setting.split)
     for kappa in setting.kappas:
-        seconds = Seconds()
-        model = ExponentiatedGradient(trees, moments[setting.notion](difference_bound=kappa))
+        seconds, model = Seconds(), make(trees, kappa)
         with seconds.count(), quiet():
             model.fit(split.train.X, split.train.y, sensitive_features=split.train.groups)
-        test, train = (Response(model._pmf_predict(part.X)[:, 1]) for part in (split.test, split.train))
+        test, train = (Response(probabilities(model, part)[:, 1]) for part in (split.test, split.train))
         yield Outcome(kappa, test, train, seconds.total)
 
 
@@ -67,18 +77,13 @@ def threshold_optimizer(setting: Setting) -> Iterator[Outcome]:
     """
     from fairlearn.postprocessing import ThresholdOptimizer
 
-    split, trees = _coded(setting.split)
-    for kappa in setting.kappas:
-        seconds = Seconds()
+    def make(trees: Trees, kappa: float) -> ThresholdOptimizer:
         tolerance = None if setting.notion == "equalized_odds" else kappa
-        model = ThresholdOptimizer(estimator=trees, constraints=_FAIRLEARN[setting.notion], tol=tolerance)
-        with seconds.count(), quiet():
-            model.fit(split.train.X, split.train.y, sensitive_features=split.train.groups)
-        test, train = (
-            Response(model._pmf_predict(part.X, sensitive_features=part.groups)[:, 1])
-            for part in (split.test, split.train)
-        )
-        yield Outcome(kappa, test, train, seconds.total)
+        return ThresholdOptimizer(estimator=trees, constraints=_FAIRLEARN[setting.notion], tol=tolerance)
+
+    return _for_each_bound(
+        setting, make, lambda model, part: model._pmf_predict(part.X, sensitive_features=part.groups)
+    )
 
 
 def oxonfair_groups(setting: Setting) -> Iterator[Outcome]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -56,12 +57,9 @@ def all_tasks(
 
     ``kappas`` chooses among the bounds of methods that are fitted for one bound at a time; the others have all.
     """
-    for seed in seeds:
-        for name in data:
-            for notion in notions:
-                for method in methods:
-                    if notion in NOTIONS_OF[method]:
-                        yield from _of_method(name, seed, notion, method, kappas)
+    for seed, name, notion, method in product(seeds, data, notions, methods):
+        if notion in NOTIONS_OF[method]:
+            yield from _of_method(name, seed, notion, method, kappas)
 
 
 def _of_method(data: str, seed: int, notion: str, method: str, kappas: Sequence[float]) -> Iterator[Task]:

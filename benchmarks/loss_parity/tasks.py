@@ -143,30 +143,32 @@ HISTORY = ("seconds", "iterations", *(f"{part}_{value}" for part in PARTS for va
 PROBABILITIES = ("dataset", "split", "constraint", "method")
 
 
-def _tasks_of(results: pd.DataFrame, stem: str) -> Iterator[Task]:
+def _traces_of(results: pd.DataFrame, stem: str) -> Iterator[tuple[Task, dict[str, np.ndarray]]]:
+    """The tasks of runs that have a file of `trace_of`, and what is in it."""
     for values in results[list(_SHARED)].itertuples(index=False):
         limit = None if pd.isna(values.limit) else float(values.limit)
-        yield Task(values.dataset, values.split, values.constraint, values.method, int(values.seed), limit, stem)
+        task = Task(values.dataset, values.split, values.constraint, values.method, int(values.seed), limit, stem)
+        if trace_of(task).exists():
+            with np.load(trace_of(task)) as trace:
+                yield task, dict(trace)
 
 
 def histories(results: pd.DataFrame, stem: str) -> pd.DataFrame:
     """Loss and gap on both parts on the way of every run; the last line of each is what it returned."""
-    tables = []
-    for task in _tasks_of(results, stem):
-        if trace_of(task).exists():
-            with np.load(trace_of(task)) as trace:
-                tables.append(pd.DataFrame(trace["way"], columns=list(HISTORY)).assign(**task.columns))
+    tables = [
+        pd.DataFrame(trace["way"], columns=list(HISTORY)).assign(**task.columns)
+        for task, trace in _traces_of(results, stem)
+    ]
     names = ["task", *_SHARED, *HISTORY]
     return pd.concat(tables)[names] if tables else pd.DataFrame(columns=names)
 
 
 def probabilities(results: pd.DataFrame, stem: str) -> pd.DataFrame:
     """Probabilities of the test rows of all runs, and their groups."""
-    tables = []
-    for task in _tasks_of(results, stem):
-        if trace_of(task).exists():
-            with np.load(trace_of(task)) as trace:
-                own = {name: getattr(task, name) for name in PROBABILITIES}
-                values = {"group": trace["groups"], "probability": trace["probabilities"]}
-                tables.append(pd.DataFrame(values).assign(**own))
+    tables = [
+        pd.DataFrame({"group": trace["groups"], "probability": trace["probabilities"]}).assign(
+            **{name: getattr(task, name) for name in PROBABILITIES}
+        )
+        for task, trace in _traces_of(results, stem)
+    ]
     return pd.concat(tables) if tables else pd.DataFrame(columns=list(PROBABILITIES))

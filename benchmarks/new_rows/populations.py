@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -88,11 +89,8 @@ class Draw(TaskOfFields):
 
 def all_draws(sizes: Sequence[int], n_draws: int) -> Iterator[Draw]:
     """One draw of all populations and sizes after the other."""
-    for draw in range(n_draws):
-        for population in POPULATIONS:
-            for n in sizes:
-                for method in METHODS:
-                    yield Draw(population, n, draw, method)
+    for draw, population, n, method in product(range(n_draws), POPULATIONS, sizes, METHODS):
+        yield Draw(population, n, draw, method)
 
 
 def run_draw(task: Draw) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 from benchmarks._common import set_threads
@@ -45,13 +46,10 @@ def all_tasks(
     data: Sequence[str], notions: Sequence[str], methods: Sequence[str], seeds: Sequence[int], kappas: Sequence[float]
 ) -> Iterator[Task]:
     """The tasks of the chosen parts, one split after the other."""
-    for seed in seeds:
-        for name in data:
-            for notion in notions:
-                for method in methods:
-                    if notion in ONLY_FOR.get(method, NOTIONS):
-                        for kappa in dict.fromkeys([*kappas, *MORE_KAPPAS.get(method, ())]):
-                            yield Task(name, seed, notion, method, kappa)
+    for seed, name, notion, method in product(seeds, data, notions, methods):
+        if notion in ONLY_FOR.get(method, NOTIONS):
+            for kappa in dict.fromkeys([*kappas, *MORE_KAPPAS.get(method, ())]):
+                yield Task(name, seed, notion, method, kappa)
 
 
 def run_task(task: Task) -> list[Row]:

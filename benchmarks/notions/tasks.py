@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -45,12 +46,9 @@ def all_tasks(
     data: Sequence[str], notions: Sequence[str], methods: Sequence[str], seeds: Sequence[int]
 ) -> Iterator[Task]:
     """The tasks of the chosen parts, one split after the other."""
-    for seed in seeds:
-        for name in data:
-            for notion in notions:
-                for method in methods:
-                    if notion in (METHODS | PEERS)[method].notions and seed < _n_splits(method):
-                        yield Task(name, seed, notion, method)
+    for seed, name, notion, method in product(seeds, data, notions, methods):
+        if notion in (METHODS | PEERS)[method].notions and seed < _n_splits(method):
+            yield Task(name, seed, notion, method)
 
 
 def lacks(method: str) -> str:
