@@ -124,6 +124,8 @@ def meant(value: Any, names: Iterable[str]) -> str:
     --------
     >>> meant("DemographicParity", ["demographic_parity", "equalized_odds"])
     " Did you mean 'demographic_parity'?"
+    >>> meant("agee", ["AGE", "SEX"])
+    " Did you mean 'AGE'?"
     """
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(value)).lower()
     known = {name.lower(): name for name in names}
