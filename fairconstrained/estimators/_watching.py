@@ -65,7 +65,8 @@ class WatchesSolver(TellsOutcome):
             if not callable(callback):
                 raise ValueError(f"callbacks must be functions of one record, got {callback!r}.")
         if self.verbose == 1:
-            kappas = {c.name: c.kappa for c in problem.constraints}
+            bounds = self._bounds_anything(problem)  # without, the kappas of the problem are ones that nothing exceeds
+            kappas = {c.name: c.kappa if bounds and np.isfinite(c.kappa) else None for c in problem.constraints}
             callbacks.append(ProgressBar(solver.n_epochs(problem), kappas=kappas, unit=solver.unit))
         return callbacks
 
@@ -87,13 +88,17 @@ class WatchesSolver(TellsOutcome):
     def _summary(self, problem: Problem, scores: np.ndarray, seconds: float) -> Iterator[str]:
         """Lines that tell how a fit went, in words."""
         yield f"{type(self).__name__}: {self.status_} after {seconds:.2g} s, solver {self.solver_}"
+        kappas, minimised = self.named_kappas(), self._minimised()
         for constraint in problem.constraints:
             name = constraint.name
             line = f"  {name}: {self.constraint_values_[name]:.4g} on the {self._bounded_rows}"
             gap = self.new_row_gaps_.get(name)
             if gap is not None and not np.isnan(gap.estimate):
                 line += f", about {gap.estimate:.3g} on new rows (standard error {gap.standard_error:.2g})"
-            yield f"{line}; kappa is {constraint.kappa:g}"
+            if name in minimised:
+                yield f"{line}; it was to be as small as it can be"
+            else:
+                yield f"{line}; " + ("it has no bound" if kappas[name] is None else f"kappa is {constraint.kappa:g}")
         if found := self._usefulness(problem, scores):
             yield (
                 f"  {found.score}: {found.reached:.4f} on the {self._bounded_rows}; {found.constant} has "

@@ -1,6 +1,7 @@
 """fit: what it reports, when it warns, and that it changes an estimator completely or not at all."""
 
 import pickle
+import re
 import warnings
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,7 +13,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained import ConvergenceWarning, FairnessWarning, PartialParityClassifier, PartialParityRegressor
+from fairconstrained import (
+    ConvergenceWarning,
+    FairnessWarning,
+    GroupLossClassifier,
+    PartialParityClassifier,
+    PartialParityRegressor,
+    RateParityClassifier,
+)
 from fairconstrained.problem import SOLVER_REQUIREMENTS
 from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status, StochasticSolver
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch, SingleRows
@@ -257,6 +265,22 @@ def test_verbose(classes, capsys):
     assert capsys.readouterr().out == ""
     fit(classifier(verbose=1), classes)
     assert "demographic_parity" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("model", "end"),
+    [
+        (GroupLossClassifier("minimax", verbose=1), "it was to be as small as it can be"),
+        (GroupLossClassifier(verbose=1), "it has no bound"),
+        (RateParityClassifier(None, verbose=1), "it has no bound"),
+        (RateParityClassifier(0.25, verbose=1), "kappa is 0.25"),
+    ],
+)
+def test_the_summary_and_the_bar_tell_what_the_user_asked_for(classes, capfd, model, end):
+    fit(model, classes)
+    out, err = capfd.readouterr()
+    assert out.splitlines()[1].endswith(f"; {end}")
+    assert set(re.findall(r"\(kappa .*?\)", err)) == ({"(kappa 0.25)"} if model.kappa == 0.25 else set())
 
 
 # --- warnings
