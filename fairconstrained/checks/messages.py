@@ -27,6 +27,7 @@ __all__ = [
     "in_columns",
     "is_number",
     "meant",
+    "nearest",
     "nothing_to_compare",
     "shortened",
     "shortened_table",
@@ -127,10 +128,16 @@ def meant(value: Any, names: Iterable[str]) -> str:
     >>> meant("agee", ["AGE", "SEX"])
     " Did you mean 'AGE'?"
     """
+    alike = nearest(value, names)
+    return f" Did you mean {alike!r}?" if alike else ""
+
+
+def nearest(value: Any, names: Iterable[str]) -> str:
+    """The name that is most like a value; empty where none is like it."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(value)).lower()
     known = {name.lower(): name for name in names}
     alike = get_close_matches(re.sub(r"\W+", "_", words), known, n=1)
-    return f" Did you mean {known[alike[0]]!r}?" if alike else ""
+    return known[alike[0]] if alike else ""
 
 
 def is_number(value: Any) -> bool:

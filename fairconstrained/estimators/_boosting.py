@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 from typing_extensions import override
 
 from fairconstrained.checks.inputs import is_dask, refuse_masked
-from fairconstrained.checks.messages import meant
+from fairconstrained.checks.messages import meant, nearest
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
@@ -227,9 +227,12 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         names = lightgbm_names()
         for name, value in (self.lgbm_params or {}).items():
             if name not in names:  # LightGBM would leave it out without a word
+                other = _REFUSED.get(names.get(nearest(name, names), ""))
                 raise ValueError(
                     f"lgbm_params has {name!r}, which is no parameter of LightGBM; give it the name that it has in "
-                    "LightGBM's documentation, or leave it out." + meant(name, names)
+                    "LightGBM's documentation, or leave it out."
+                    + meant(name, names)
+                    + (f" It is not for lgbm_params: {other}." if other else "")
                 )
             if names[name] in _REFUSED:
                 raise ValueError(f"lgbm_params has {name!r}, which it cannot set: {_REFUSED[names[name]]}.")
