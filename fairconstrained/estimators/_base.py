@@ -408,7 +408,9 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
                 sentences.append(_UNDEFINED.format(constraint))
             elif violation > constraint.granularity:
                 value = f"{constraint.name} is {constraint.at_excess(violation):.4g} on the {self._bounded_rows}"
-                sentences.append(f" Of the nearest other model, {value}, where kappa is {constraint.kappa:g}.")
+                limit = f"{constraint.kappa:.4g} is allowed for the sake of new rows"  # less than the kappa of the user
+                limit = f"kappa is {constraint.kappa:g}" if self.promise == "training" else limit
+                sentences.append(f" Of the nearest other model, {value}, where {limit}.")
         return "".join(sentences)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:

@@ -459,6 +459,15 @@ def test_a_bound_that_is_learnt_by_heart_is_kept_on_new_rows_by_few_numbers(wide
     assert abs(decisions[groups == 0].mean() - decisions[groups == 1].mean()) > 0.2
 
 
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
+def test_the_bound_of_a_fit_that_aims_lower_for_new_rows_is_not_called_kappa():
+    X, y, groups = make_biased_classification(n_samples=300, random_state=0)
+    model = PartialParityClassifier(0.05, promise="new_rows", new_row_folds=2, max_iter=1)
+    model._on_scores = True  # no cross-fitted scores are made of the features
+    with pytest.warns(ConvergenceWarning, match=r"nearest other model, .* allowed for the sake of new rows\. Loosen"):
+        model.set_params(constraint="statistical_parity").fit(X[:, :2], y, sensitive_features=groups)
+
+
 def test_where_models_of_folds_are_other_ones_the_bound_on_training_rows_becomes_smaller():
     rng = np.random.default_rng(3)
     groups, X = np.arange(100) % 2, rng.normal(size=(100, 60))
