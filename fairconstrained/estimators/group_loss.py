@@ -130,10 +130,9 @@ class BaseGroupLoss(
 
     @override
     def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
-        return (
-            "Raise kappa, set kappa='minimax' for the least bound that can be kept, or give the model more freedom "
-            f"({self._more_freedom})."
-        )
+        has_least = self.constraint == BOUNDED_GROUP_LOSS  # the only bound that can be minimised
+        least = f"set kappa={MINIMAX!r} for the least bound that can be kept, " if has_least else ""
+        return f"Raise kappa, {least}or give the model more freedom ({self._more_freedom})."
 
     def _objective(self) -> Loss:
         return ROW_LOSS_OBJECTIVES[self.loss]

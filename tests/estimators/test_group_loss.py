@@ -15,7 +15,7 @@ from fairconstrained import (
     PartialParityRegressor,
     RateParityClassifier,
 )
-from fairconstrained.constraints import DemographicParity, GroupRates
+from fairconstrained.constraints import DemographicParity, GroupRates, StatisticalParity
 from fairconstrained.datasets import load_law_school, make_biased_classification
 from fairconstrained.metrics import group_rates
 
@@ -120,6 +120,13 @@ def test_a_bound_that_no_coefficients_keep_is_told_with_the_least_one(minimax):
     message = str(told[0].message)
     assert float(message.rsplit(" ", 1)[1].rstrip(".")) == pytest.approx(least, rel=1e-3)
     assert "kappa='minimax'" in str(told[1].message)
+
+
+def test_only_a_bound_that_can_be_minimised_is_told_with_minimax(numbers):
+    model = GroupLossRegressor(constraint=StatisticalParity(0.02), max_iter=1, **QUICK)
+    with pytest.warns(ConvergenceWarning, match="Raise kappa, or give") as told:
+        model.fit(numbers[0], numbers[1], sensitive_features=numbers[2])
+    assert not any("minimax" in str(warning.message) for warning in told)
 
 
 def test_repeated_rows_are_weights_and_order_does_not_matter():
