@@ -19,7 +19,10 @@ from benchmarks.loss_parity.methods._setting import record_times
 from benchmarks.loss_parity.methods._torch import Rows, even_batches
 from benchmarks.loss_parity.network import new_network, parameters_of, scores
 from benchmarks.loss_parity.problems import problem_of
+from benchmarks.loss_parity.promises import throughput
+from fairconstrained import LossParityClassifier
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.estimators import new_rows
 from fairconstrained.solvers import make_solver
 
 pytestmark = pytest.mark.slow
@@ -122,6 +125,20 @@ def test_the_steps_of_a_run_are_those_of_the_solver(tiny, name):
         for _ in range(solver.n_steps(problem)):
             next(steps)
         np.testing.assert_array_equal(method.z, state)
+
+
+def test_steps_of_a_fit_are_timed_without_those_of_its_folds(tiny, monkeypatch):
+    """Fits to folds train as well, and would count as overhead of a step."""
+    monkeypatch.setitem(new_rows._FOLDS, "training", 2)
+    fitted = []
+
+    def recorded(*arguments, **options):
+        fitted.append(LossParityClassifier(*arguments, **options))
+        return fitted[-1]
+
+    monkeypatch.setattr(throughput, "LossParityClassifier", recorded)
+    assert throughput._fit_seconds(load_parts(TINY, 0).train, batch=16) > 0
+    assert [model.new_row_gaps_ for model in fitted] == [{}, {}]
 
 
 def test_lines_of_a_table_have_the_same_seeds():
