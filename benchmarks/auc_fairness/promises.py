@@ -90,18 +90,21 @@ def rows() -> pd.DataFrame:
 
 
 def moments() -> pd.DataFrame:
-    """a9a, inter_group: moments against SLSQP on the same surrogate, and against the level-set method's way to 1 %."""
+    """a9a, inter_group: moments against SLSQP on the same problem, and against the level-set method's way to 1 %.
+
+    Seconds are those of the solvers alone, without the checks and reports of a fit.
+    """
     torch.set_num_threads(1)
     table = load_a9a()
     X, y, groups = (part[table.is_train] for part in (table.X, table.y, table.groups))
-    times = []
+    problem = _problem(X, y, groups)
+    solver, times = make_solver("moments", {}, problem), []
     for _ in range(5):
         begin = time.process_time()
-        model = AUCFairClassifier(QUADRATIC_KAPPA, **QUADRATIC).fit(X, y, sensitive_features=groups)
+        result = solver.solve(problem, None, np.random.default_rng(0))
         times.append(time.process_time() - begin)
-    problem = _problem(X, y, groups)
-    begin = {"method": "moments", "seconds": float(np.median(times)), "objective": model.objective_}
-    found = [begin | model.multipliers_, _slsqp(problem), _level_set(problem, model.objective_)]
+    first = {"method": "moments", "seconds": float(np.median(times)), "objective": result.objective}
+    found = [first | (result.multipliers or {}), _slsqp(problem), _level_set(problem, result.objective)]
     frame = pd.DataFrame(found)
     return frame.assign(times_moments=frame.seconds / found[0]["seconds"])
 
@@ -180,13 +183,13 @@ def _acs_fit() -> dict[str, Any]:
     table = load_acs_income()
     loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     model = AUCFairClassifier(0.02, random_state=0)
-    begin = time.perf_counter()
+    begin = time.process_time()
     model.fit(table.X, table.y, sensitive_features=table.groups)
     return {
         "rows": table.X.shape[0],
         "columns": table.X.shape[1],
         "kappa": 0.02,
-        "seconds": time.perf_counter() - begin,
+        "seconds": time.process_time() - begin,
         "loaded_GiB": loaded,
         "peak_GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
         "train_gap": model.constraint_values_["inter_group"],

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tqdm")
 
 from benchmarks._common import Table
-from benchmarks.auc_fairness import tasks
+from benchmarks.auc_fairness import promises, tasks
 from benchmarks.auc_fairness.figures import write_tables
 from benchmarks.auc_fairness.fronts import choose, costs, means, same_splits
 from benchmarks.auc_fairness.methods import (
@@ -172,3 +172,17 @@ def test_our_estimator_is_built_without_a_bound_for_no_constraint(small):
     setting = Setting("compas", "group_auc", "linear", UNCONSTRAINED, 0.0, 0, unconstrained)
     assert METHODS["ours (AUC)"].build(setting).status_ == fits[0].status_
     assert fits[0].objective == "auc"
+
+
+def test_moments_are_compared_with_solvers_of_the_same_problem(monkeypatch):
+    """A whole fit, with its checks and reports, is no measure of a solver."""
+    X, y, groups = make_biased_classification(n_samples=300, n_features=4, random_state=0)
+    table = Table("tiny", X, np.where(y == y.max(), 1, -1), np.asarray(groups).astype(str), np.ones(300, dtype=bool))
+    monkeypatch.setattr(promises, "load_a9a", lambda: table)
+    monkeypatch.setattr(promises, "AUCFairClassifier", None)
+    found = promises.moments().set_index("method")
+    names = [name for name in found if name.startswith("inter_group")]
+    multipliers = found[names].astype(float).fillna(0.0)  # those that are not active have none
+    np.testing.assert_allclose(multipliers.loc["moments"], multipliers.loc["SLSQP"], atol=1e-4)
+    assert found.loc["moments", "objective"] == pytest.approx(found.loc["SLSQP", "objective"], rel=1e-6)
+    assert found.loc["moments", "times_moments"] == 1
