@@ -11,7 +11,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_convex_hessian, hessian_at
 
-__all__ = ["polished"]
+__all__ = ["can_be_polished", "polished"]
 
 #: Rows up to which one row more or less above a threshold matters, and coefficients up to which a random step is
 #: likely enough to be a good one.
@@ -48,14 +48,13 @@ def polished(problem: Problem, params: np.ndarray, others: Sequence[np.ndarray])
     Returns
     -------
     params : ndarray of shape (n_params,)
-        Unchanged where nothing better is found, or the search does not suit the problem: it takes few rows, of
-        which some are counted, few coefficients, and a convex objective.
+        Unchanged where nothing better is found, or the problem is none that `can_be_polished`.
 
     References
     ----------
     Arnold, Hansen, A (1+1)-CMA-ES for constrained optimisation, GECCO 2012, for random steps that stay within bounds.
     """
-    if not others or not _suits(problem):
+    if not others or not can_be_polished(problem):
         return params
     *objectives, own = (problem.objective_at(one, problem.scores(one)) for one in (*others, params))
     if min(objectives) >= own:
@@ -67,7 +66,8 @@ def polished(problem: Problem, params: np.ndarray, others: Sequence[np.ndarray])
     return search.params
 
 
-def _suits(problem: Problem) -> bool:
+def can_be_polished(problem: Problem) -> bool:
+    """Whether `polished` suits a problem: few rows, of which some are counted, few coefficients, a convex objective."""
     counts = any(c.counts_rows for c in problem.constraints)
     is_small = problem.data.n_samples <= _MOST_ROWS
     return counts and is_small and has_convex_hessian(problem) and problem.n_params <= _MOST_PARAMS

@@ -10,7 +10,6 @@ from typing import ClassVar, NamedTuple, cast
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import (
     Callback,
@@ -323,8 +322,7 @@ class CrossFitted(Solver):
         """Solve by one method for few coefficients after the other."""
         if not SequentialQuadratic.obstacle(reduced):
             quick = SequentialQuadratic(tol=self.tol)
-            # long steps may lead to where there is hardly any of the decisions whose shares are compared
-            if not any(map(_may_vanish, reduced.constraints)):
+            if SequentialQuadratic.suits(reduced):
                 found = quick.solve(reduced, start or Start(free), rng)
                 yield _Attempt(found, is_last=found.n_iter <= _SHORT)
             ways = [(free, WIDE)] if start is None else [(start.model_state, NARROW), (free, WIDE)]
@@ -384,12 +382,6 @@ def _halfway_to_constants(problem: Problem, free: np.ndarray) -> float:
         for state in (*np.outer(_MULTIPLES, free), best_rescaled(problem, [constant]))
     )
     return float(min(multiples) + constant) / 2
-
-
-def _may_vanish(constraint: BoundConstraint) -> bool:
-    """Whether the metric has no value if all rows have the same decision, as a ratio of selection rates."""
-    constant = np.full(constraint.data.n_samples, 1.0 + abs(constraint.decision_threshold or 0.0))
-    return any(np.isnan(constraint.metric(scores)) for scores in (-constant, constant))
 
 
 class _Known(NamedTuple):

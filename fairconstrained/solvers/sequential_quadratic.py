@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from typing_extensions import override
 
+from fairconstrained.constraints import BoundConstraint
 from fairconstrained.models import LinearModel
 from fairconstrained.points import Point, largest_violation
 from fairconstrained.problem import FullBatchView, Problem, Start
@@ -115,6 +116,11 @@ class SequentialQuadratic(IterativeSolver):
             return "bounds on counted rows"
         return ""
 
+    @classmethod
+    def suits(cls, problem: Problem) -> bool:
+        """Whether long steps do no harm: they may lead to where there are hardly any of the decisions compared."""
+        return not cls.obstacle(problem) and not any(map(_may_vanish, problem.constraints))
+
     @override
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _Steps(self, z)
@@ -127,6 +133,12 @@ class SequentialQuadratic(IterativeSolver):
             return _Steps(self, start.model_state, origin=start.model_state)
         params, last = predicted(start, partial(Iterate.at, problem))
         return _Steps(self, params, is_near=bool(start.multipliers), origin=last.params)
+
+
+def _may_vanish(constraint: BoundConstraint) -> bool:
+    """Whether the metric has no value if all rows have the same decision, as a ratio of selection rates."""
+    constant = np.full(constraint.data.n_samples, 1.0 + abs(constraint.decision_threshold or 0.0))
+    return any(np.isnan(constraint.metric(scores)) for scores in (-constant, constant))
 
 
 def varies_smoothly(problem: Problem) -> bool:

@@ -29,8 +29,10 @@ from fairconstrained.solvers._directions import (
 )
 from fairconstrained.solvers._last_of_data import LastOfData
 from fairconstrained.solvers._options import Count, NonNegative
+from fairconstrained.solvers._polish import can_be_polished, polished
 from fairconstrained.solvers._unconstrained import unconstrained
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.views import Exact, FullBatch, RowLosses
 
 __all__ = ["Span"]
@@ -60,8 +62,10 @@ class Span(Solver):
 
     .. math:: \min_{b} f(X B b) + \frac{\alpha}{2} \|b\|^2 \quad \text{s.t.} \quad c_j(X B b) \le 0
 
-    is the same problem with a few features :math:`X B`, which the augmented Lagrangian solves; B is orthonormal, so
-    that the penalty is the same. Without a penalty, B is orthonormal in the curvature, whatever the units of the
+    is the same problem with a few features :math:`X B`, which the augmented Lagrangian solves. Where rows are counted
+    at known thresholds, and there are so few of them that its random search follows, steps of `SequentialQuadratic`
+    come before that search, and the augmented Lagrangian only where they do not settle. B is orthonormal, so that the
+    penalty is the same. Without a penalty, B is orthonormal in the curvature, whatever the units of the
     features are. The next round takes the directions at the scores found. If no round keeps the bounds, the augmented
     Lagrangian chooses all coefficients.
 
@@ -140,14 +144,23 @@ class Span(Solver):
         watch, best = _Watch(callback, problem, begin, n_evaluations), None
 
         def solved(reduced: Problem, near: Start | None, basis: _Basis) -> SolverResult:
-            watch.enter(basis, directions.n_evaluations)
             seen = None if callback is None else watch.see
-            return watch.leave(inner.solve(reduced, near, random_state, seen))
+            if SequentialQuadratic.suits(reduced) and can_be_polished(reduced):
+                watch.enter(basis, directions.n_evaluations)
+                # the solution for another bound may be next to a worse optimum than the unconstrained model is
+                here = free if near is None or known is not None else near.model_state
+                steps = SequentialQuadratic(tol=self.tol, verbose=self.verbose)
+                found = steps.solve(reduced, Start(basis.reduce(here)), random_state, seen)
+                found = watch.leave(_polished(reduced, found, basis.reduce(free)))
+                if found.status.is_settled or watch.stopped_by:
+                    return found
+            watch.enter(basis, directions.n_evaluations)
+            return watch.leave(inner.solve(reduced, basis.reduced(near), random_state, seen))
 
         # another bound leaves the directions much as they were
         for _ in range(self.max_rounds if known is None else 1):
             basis = directions.basis(start)
-            previous, best = best, solved(basis.on(problem), basis.reduced(start), basis)
+            previous, best = best, solved(basis.on(problem), start, basis)
             if previous is not None and best.status.is_infeasible and not previous.status.is_infeasible:
                 best = previous
             if watch.stopped_by or not self._goes_on(previous, best):
@@ -201,6 +214,15 @@ class Span(Solver):
             stopped_by=watch.stopped_by,
             start=replace(start, model_state=state, solver_state=_Known(free, start.solver_state)),
         )
+
+
+def _polished(problem: Problem, found: SolverResult, free: np.ndarray) -> SolverResult:
+    """The result of steps after the random search that ends the runs of `AugmentedLagrangian` as well."""
+    if found.status.is_infeasible:
+        return found
+    state = polished(problem, found.model_state, (free, *found.candidates))
+    objective, start = problem.objective_at(state, problem.scores(state)), cast(Start, found.start)
+    return replace(found, model_state=state, objective=objective, start=replace(start, model_state=state))
 
 
 class _Known(NamedTuple):

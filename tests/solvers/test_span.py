@@ -24,7 +24,7 @@ from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.metrics import independence_gap
 from fairconstrained.objectives import Squared
 from fairconstrained.problem import Start
-from fairconstrained.solvers import AugmentedLagrangian, Span, Status, _directions
+from fairconstrained.solvers import AugmentedLagrangian, SequentialQuadratic, Span, Status, _directions
 from tests.solvers.conftest import solve_by_kkt
 
 
@@ -202,21 +202,55 @@ def test_a_warm_start_goes_on_with_the_multipliers_of_another_bound():
     assert np.mean(ratios) <= 1.04
 
 
+def change_results(monkeypatch, change):
+    """Have both methods that work in a span return ``change(result, problem)``."""
+    for method in (SequentialQuadratic, AugmentedLagrangian):
+
+        def changed(self, problem, *args, solve=method.solve):
+            return change(solve(self, problem, *args), problem)
+
+        monkeypatch.setattr(method, "solve", changed)
+
+
+def test_few_rows_are_counted_by_short_runs(rows):
+    """Steps and a random search in place of outer iterations with some thirty evaluations each."""
+    model = fitted(rows, new_row_folds=None)
+    assert model.status_ == "optimal"
+    assert model.n_evaluations_ < 60
+
+
+def test_outer_iterations_follow_steps_that_do_not_settle(make_data, make_problem, monkeypatch):
+    data = make_data(counts=(90, 120), n_features=12)
+    problem = make_problem(data, DemographicParity(0.1).unchecked(data))
+    results = []
+
+    def wanders(result, given):
+        results.append(replace(result, status=Status.MAX_ITER) if len(results) % 2 == 0 else result)
+        return results[-1]
+
+    change_results(monkeypatch, wanders)
+    result = solved(problem, max_rounds=1)
+    steps, iterations = results
+    assert result.status is iterations.status is Status.OPTIMAL
+    assert result.n_iter == steps.n_iter + iterations.n_iter
+    assert len(result.history) == len(steps.history) + len(iterations.history)
+    assert np.all(np.diff([record["n_evaluations"] for record in result.history]) >= 0)
+
+
 def test_all_coefficients_are_chosen_where_no_span_keeps_the_bounds(make_data, make_problem, monkeypatch):
     data = make_data(counts=(90, 120), n_features=12)
     problem = make_problem(data, DemographicParity(0.1).unchecked(data))
     whole = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0))
-    solve, n_evaluations = AugmentedLagrangian.solve, []
+    n_evaluations = []
 
-    def fails_in_spans(self, given, *args):
-        result = solve(self, given, *args)
+    def fails_in_spans(result, given):
         n_evaluations.append(result.n_evaluations)
         return result if given is problem else replace(result, status=Status.INFEASIBLE)
 
-    monkeypatch.setattr(AugmentedLagrangian, "solve", fails_in_spans)
+    change_results(monkeypatch, fails_in_spans)
     seen = []
     result = Span().solve(problem, None, np.random.default_rng(0), seen.append)
-    assert len(n_evaluations) == 3
+    assert len(n_evaluations) == 5  # of two methods in each of two spans, and of one in the whole
     assert result.status is whole.status is Status.OPTIMAL
     assert result.objective == pytest.approx(whole.objective, rel=1e-3)
     assert problem.measured(problem.scores(result.model_state)).excess <= 0
@@ -229,14 +263,13 @@ def test_all_coefficients_are_chosen_where_no_span_keeps_the_bounds(make_data, m
 def test_a_warm_start_that_leads_nowhere_leaves_all_coefficients_to_the_fit_without_one(rows, monkeypatch):
     """An estimator begins anew where a warm start has led to no model within the bounds."""
     model = fitted(rows, 0.08, warm_start=True, new_row_folds=None)
-    solve, sizes = AugmentedLagrangian.solve, []
+    sizes = []
 
-    def fails_at_first(self, problem, *args):
+    def fails_at_first(result, problem):
         sizes.append(problem.data.n_features)
-        result = solve(self, problem, *args)
-        return result if len(sizes) > 1 else replace(result, status=Status.INFEASIBLE)
+        return result if len(sizes) > 2 else replace(result, status=Status.INFEASIBLE)
 
-    monkeypatch.setattr(AugmentedLagrangian, "solve", fails_at_first)
+    change_results(monkeypatch, fails_at_first)
     X, y, groups = rows
     model.set_params(kappa=0.04).fit(X, y, sensitive_features=groups)
     assert model.status_ == "optimal"
