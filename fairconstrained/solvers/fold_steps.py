@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import torch
@@ -54,7 +55,8 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     Returns
     -------
     scores : ndarray of shape (n_samples,) or None
-        None for other problems than those of means of smooth losses of one linear score.
+        None for other problems than those of means of smooth losses of one linear score, and where steps lead further
+        from the active bounds than they begin: slopes at the beginning do not tell what so long a step brings about.
 
     References
     ----------
@@ -66,11 +68,18 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
         return None
     scores = problem.scores(params)
     whole = _Rows.of(problem, scores)
-    solution = _solution(problem, whole, params, scores)
-    folds, unseen = problem.data.folds(n_folds), scores.copy()
-    for fold, step in enumerate(_steps(problem, whole, solution, folds, n_folds)):
-        unseen[folds == fold] += step
-    return unseen
+    solution, folds = _solution(problem, whole, params, scores), problem.data.folds(n_folds)
+    others = [np.flatnonzero(folds != fold) for fold in range(n_folds)]
+    rests, model = [whole.at(rows) for rows in others], cast(Any, problem.model)
+    steps = _steps(problem, whole, solution, folds, rests)
+    moved = scores[:, None] + model.column_scores([steps], problem.data)
+    ends = [rest.values_at(moved[rows, fold]) for fold, (rows, rest) in enumerate(zip(others, rests, strict=True))]
+    before, after = (
+        np.abs(found - whole.values())[:, solution.active] for found in ([r.values() for r in rests], ends)
+    )
+    if after.max(initial=0.0) > before.max(initial=0.0):
+        return None
+    return moved[np.arange(scores.size), folds]
 
 
 def has_steps(problem: Problem) -> bool:
@@ -116,6 +125,12 @@ class _Rows:
         """Components of the constraints; ndarray of shape (n_components,)."""
         terms: Any = self.problem.constraints
         return np.concatenate([c.of_losses(own, np.empty(0)) for c, own in zip(terms, self.losses[1:], strict=True)])
+
+    def values_at(self, scores: np.ndarray) -> np.ndarray:
+        """Components of the constraints at other scores of the rows; ndarray of shape (n_components,)."""
+        terms: Any = self.problem.constraints
+        y, at = self.problem.data.y, torch.from_numpy(scores)
+        return np.concatenate([c.of_losses(c.row_loss.of(at, y).numpy(), np.empty(0)) for c in terms])
 
     def slope(self, multipliers: np.ndarray) -> np.ndarray:
         """Slopes of the Lagrangian in the scores; ndarray of shape (n_samples,)."""
@@ -164,33 +179,34 @@ def _solution(problem: Problem, whole: _Rows, params: np.ndarray, scores: np.nda
     return _Solution(active[found > 0], multipliers, gradients[:, 1:][:, found > 0])
 
 
-def _steps(problem: Problem, whole: _Rows, solution: _Solution, folds: np.ndarray, n_folds: int) -> list[np.ndarray]:
-    """Changes of the scores of every fold by the step to the solution without it."""
+def _steps(
+    problem: Problem, whole: _Rows, solution: _Solution, folds: np.ndarray, rests: Sequence[_Rows]
+) -> np.ndarray:
+    """Steps to the solutions without one fold after the other; ndarray of shape (n_params, n_folds)."""
     model: Any = problem.model
-    data, multipliers = problem.data, solution.multipliers
-    seen = [whole.at(np.flatnonzero(folds != fold)) for fold in range(n_folds)]
+    data, multipliers, n_folds = problem.data, solution.multipliers, len(rests)
     slopes = np.zeros((n_folds + 1, data.n_samples))
     slopes[0], by_row = whole.slope(multipliers), whole.curvature(multipliers)
-    for fold, rest in enumerate(seen):
+    for fold, rest in enumerate(rests):
         slopes[fold + 1, folds != fold] = rest.slope(multipliers)
     gradients = pulled_back(model, data, map(torch.from_numpy, slopes))
-    parts = [data.at(np.flatnonzero(folds == fold)) for fold in range(n_folds)]
-    hessians = [_hessian(model, part, by_row[folds == fold]) for fold, part in enumerate(parts)]
+    parts = [np.flatnonzero(folds == fold) for fold in range(n_folds)]
+    hessians = [_hessian(model, data.at(rows), by_row[rows]) for rows in parts]
     total, values, size = np.sum(hessians, axis=0), whole.values(), model.n_params
     penalty = np.where(np.arange(size) < model.n_features, model.alpha, 0.0)
     system = np.zeros((size + solution.active.size, size + solution.active.size))
     system[:size, size:], system[size:, :size] = solution.normals, solution.normals.T
     reach = np.sum(solution.normals * np.linalg.solve(_ridged(total + np.diag(penalty)), solution.normals), axis=0)
     system[size:, size:] = -np.diag(_YIELD * np.abs(reach))
-    changes = []
-    for fold, (part, rest) in enumerate(zip(parts, seen, strict=True)):
+    steps = []
+    for fold, rest in enumerate(rests):
         # folds have the same share of every group and label
         hessian = (total - hessians[fold]) * (n_folds / (n_folds - 1)) + np.diag(penalty)
         system[:size, :size] = _ridged(hessian)
         missing = (values - rest.values())[solution.active]
         step = np.linalg.solve(system, np.append(gradients[:, 0] - gradients[:, fold + 1], missing))
-        changes.append(model.column_scores([step[:size, None]], part)[:, 0])
-    return changes
+        steps.append(step[:size])
+    return np.column_stack(steps)
 
 
 def _ridged(hessian: np.ndarray) -> np.ndarray:
