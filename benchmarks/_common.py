@@ -26,6 +26,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.manifest import recorded
 
 RESULTS = Path(__file__).parent / "results"
+#: Probability of the intervals of means, see `half_width`.
+CONFIDENCE = 0.95
 DOCS = Path(__file__).parents[1] / "docs"
 
 
@@ -341,9 +343,9 @@ def significant(frame: pd.DataFrame, digits: int = 4) -> pd.DataFrame:
 
 
 def half_width(values: pd.Series) -> float:
-    """Half the width of the 95 % interval of a mean (Student's t); NaN for one value."""
+    """Half the width of the interval of a mean with the `CONFIDENCE` (Student's t); NaN for one value."""
     n = values.count()
-    return float(student.ppf(0.975, n - 1) * values.std() / np.sqrt(n)) if n > 1 else np.nan
+    return float(student.ppf((1 + CONFIDENCE) / 2, n - 1) * values.std() / np.sqrt(n)) if n > 1 else np.nan
 
 
 def save_tables(tables: Mapping[str, pd.DataFrame], stem: str, show: str) -> None:

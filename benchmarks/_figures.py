@@ -1,4 +1,4 @@
-"""Tables of axes, legends and files of the figures of the benchmarks, none of which is shown on a screen."""
+"""What the figures of all benchmarks share: grids of axes, one legend, and files; no window is opened."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def one_legend(figure: Figure, axes: Iterable[Axes]) -> None:
         entries |= {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
         if ax.get_legend() is not None:
             ax.get_legend().remove()
-    columns = min(4, max(1, int(figure.get_figwidth() // 1.9)))
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=8.5)
+    n_columns = min(4, max(1, int(figure.get_figwidth() // 1.9)))
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=n_columns, frameon=False, fontsize=8.5)
 
 
 def saved(figures: Iterable[tuple[str, Figure]], folder: Path, stem: str, dpi: int = 110) -> list[Path]:

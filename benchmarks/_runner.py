@@ -94,6 +94,8 @@ def run_all(
         todo = [task for task in todo if task.method in able]
     path.parent.mkdir(exist_ok=True)
     is_new = not path.exists()
+    if not is_new and path.read_text(encoding="utf-8").partition("\n")[0].split(",") != list(columns):
+        raise ValueError(f"{path} has other columns than {', '.join(columns)}; move it away, or delete it.")
     results = Parallel(jobs, return_as="generator_unordered")(delayed(_rows_of)(run, task) for task in todo)
     with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns)

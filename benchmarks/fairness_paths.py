@@ -11,9 +11,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -33,6 +30,7 @@ from benchmarks._common import (
     significant,
     timed,
 )
+from benchmarks._figures import saved
 from benchmarks.loss_parity.datasets import load_parts
 from fairconstrained import AUCFairClassifier, PartialParityClassifier, RateParityClassifier, fairness_path
 from fairconstrained.exceptions import ConvergenceWarning
@@ -125,8 +123,7 @@ def draw(points: pd.DataFrame) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
     axes[0].set_ylabel("objective, path - cold fit")
     axes[-1].legend(fontsize=7)
-    figure.savefig(RESULTS / "fairness_paths.png", dpi=150)
-    plt.close(figure)
+    saved([("", figure)], RESULTS, "fairness_paths", dpi=150)
 
 
 def main() -> None:

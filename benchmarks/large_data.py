@@ -1,7 +1,8 @@
 """Partial parity on many rows: ACS income, the size of the whole task, and time against rows, groups and levels.
 
 ``python -m benchmarks.large_data [acs acs_test whole rows groups levels memory] [--docs]`` writes a CSV each, some with
-a PNG. Seconds are wall-clock, of `fit` alone, with at most two threads; memory is the peak of the whole process.
+a PNG; ``--plots --docs`` runs nothing, and copies the tables and figures that there are. Seconds are wall-clock, of
+`fit` alone, with at most two threads; memory is the peak of the whole process.
 """
 
 from __future__ import annotations

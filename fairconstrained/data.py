@@ -139,7 +139,8 @@ class FairData:
         sample_weight : ndarray of shape (n_samples,), optional
             Non-negative. Rows of weight zero are dropped: they are as if they had never been given.
         labels, unions, clusters, n_ignored, strata, label_names
-            Attributes of the data.
+            Attributes of `FairData` of the same names. All but ``labels`` are optional; ``clusters`` and ``strata`` are
+            in the order of the given rows.
         """
         weights = np.ones(y.shape[0]) if sample_weight is None else sample_weight
         order = np.lexsort((y, codes))

@@ -236,7 +236,10 @@ class Terms:
 
 
 def evaluated(terms: Terms, scores: Tensor, aux: Tensor, part: str) -> tuple[Tensor, Tensor]:
-    """The objective, of shape (1,), and the constraints, of shape (n_components,); arguments: `DifferentiatedPoint`."""
+    """The objective, of shape (1,), and the constraints, of shape (n_components,).
+
+    Arguments are those of `DifferentiatedPoint`, with ``aux`` as a Tensor.
+    """
     objective, slices = getattr(terms.objective, part)(scores, aux[:0]), terms.aux_slices
     constraints = [getattr(c, part)(scores, aux[own]) for c, own in zip(terms.constraints, slices, strict=True)]
     return objective, torch.cat(constraints) if constraints else aux[:0]
@@ -248,9 +251,10 @@ class DifferentiatedPoint:
     Parameters
     ----------
     terms : Terms
-    scores, aux
-        Arguments of `Terms.at_scores`.
-    part : {"values", "plus", "minus"}
+    scores : Tensor
+        As for `Terms.at_scores`; from now on torch records what is done with them.
+    aux : ndarray of shape (n_aux,)
+    part : {"values", "plus", "minus"}, default="values"
         Method of the terms that is evaluated; the last two are those of `DifferenceOfConvex`.
     """
 

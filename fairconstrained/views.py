@@ -181,11 +181,17 @@ class Stochastic:
     """Term that can be evaluated on a mini-batch, which holds rows of every group."""
 
     def on(self, data: FairData) -> Any:
-        """Return the term with its levels and widths on other rows, where it offers the values of `FullBatch`.
+        """Return the term on other rows, with its levels and widths, where it offers the values of `FullBatch`.
 
-        Here its field ``data`` is all that changes.
+        By default it is a copy with another ``data``, for which the term has to be a dataclass. Override it if more of
+        the term depends on the rows.
+
+        Raises
+        ------
+        TypeError
+            If the term is no dataclass and does not override this method.
         """
-        own: Any = self  # all terms are dataclasses
+        own: Any = self  # a dataclass
         return replace(own, data=data)
 
 

@@ -189,8 +189,7 @@ class WithSplit(MeanGap, DifferenceOfConvex):
 
 
 class WithBatches(MeanGap, Stochastic):
-    def on(self, data: FairData) -> Any:
-        return replace(self, data=data)
+    """With mini-batches."""
 
 
 class WithAll(WithValues, WithSplit, WithBatches):

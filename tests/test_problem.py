@@ -318,7 +318,15 @@ class OnGraph(FullBatch, Stochastic):
         return getattr(self.term, name)
 
     def values(self, scores, aux):
-        return self.term.values(scores, aux)
+        """Values that torch differentiates by itself, without the formula of the slopes."""
+        term, n_samples = self.term, self.term.data.n_samples
+        at_zero = torch.from_numpy(term.of_losses(np.zeros(n_samples), np.zeros(aux.numel())))
+        if not at_zero.numel():  # a constraint without a bound
+            return at_zero + 0.0 * scores.sum()
+        rows, of_aux = zip(*(term.row_weights(unit) for unit in np.eye(at_zero.numel())), strict=True)
+        losses = term.row_loss.of(scores, term.data.y)
+        values = torch.from_numpy(np.reshape(rows, (-1, n_samples))) @ losses + at_zero
+        return values + torch.from_numpy(np.reshape(of_aux, (at_zero.numel(), -1))) @ aux if aux.numel() else values
 
     def on(self, data):
         return OnGraph(self.term.on(data))
@@ -471,10 +479,18 @@ def test_the_row_losses_of_a_problem(data, make_problem, mean_gap):
 
 
 @pytest.mark.parametrize("loss", [TruncatedLogistic(), PairwiseAUC()], ids=["another loss", "another view"])
-def test_terms_of_different_losses_share_a_graph(data, make_problem, loss):
+def test_gradients_of_terms_of_different_losses(data, make_problem, loss):
     problem = make_problem(
         data, LossParity(0.1).unchecked(data), LossParity(0.2, loss="squared").unchecked(data), loss=loss
     )
+    check_gradients(problem.view(FullBatch), random_z(problem), len(problem.component_names))
+
+
+def test_constraints_with_losses_and_with_slopes_of_their_own_need_no_graph(data, make_problem, monkeypatch):
+    parity = StatisticalParity(0.2, n_levels=2, surrogate_width=0.7).unchecked(data)
+    problem = make_problem(data, LossParity(0.1).unchecked(data), parity)
+    assert problem.row_losses is None
+    monkeypatch.setattr(torch.autograd, "grad", lambda *_, **__: pytest.fail("a graph"))
     check_gradients(problem.view(FullBatch), random_z(problem), len(problem.component_names))
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from benchmarks._common import half_width
+from benchmarks._common import CONFIDENCE, half_width
 from benchmarks._runner import Row
 from benchmarks.any_model.data import TRAINING_SHARE
 from benchmarks.any_model.notions import KAPPAS, NOTIONS, floor
@@ -29,8 +29,6 @@ POINT = ["data", "notion", "method", "kappa"]
 VALUES = [
     "train_gap", "promised", "test_gap", "error", "floor", "floor_of_several", "accuracy", "auc", "log_loss", "seconds",
 ]  # fmt: skip
-#: Probability of the intervals, see `half_width`.
-CONFIDENCE = 0.95
 #: Gap on new rows over the gap that sampling explains, up to which a bound counts as kept.
 KEPT = 1.25
 

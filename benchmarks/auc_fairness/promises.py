@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import resource
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,7 +13,7 @@ import torch
 from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 
-from benchmarks._common import load_a9a, load_acs_income
+from benchmarks._common import in_own_process, load_a9a, load_acs_income, peak_memory
 from benchmarks.auc_fairness.methods import GAPS, QUADRATIC
 from benchmarks.auc_fairness.stream import stream
 from fairconstrained import AUCFairClassifier
@@ -175,13 +173,12 @@ def _level_set(problem: Problem, optimum: float) -> dict[str, Any]:
 
 def acs() -> pd.DataFrame:
     """765,670 rows of ACS income, inter_group by sex, kappa 0.02, in a process of its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pd.DataFrame([pool.apply(_acs_fit)])
+    return pd.DataFrame([in_own_process(_acs_fit)])
 
 
 def _acs_fit() -> dict[str, Any]:
     table = load_acs_income()
-    loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    loaded = peak_memory()
     model = AUCFairClassifier(0.02, random_state=0)
     begin = time.process_time()
     model.fit(table.X, table.y, sensitive_features=table.groups)
@@ -191,7 +188,7 @@ def _acs_fit() -> dict[str, Any]:
         "kappa": 0.02,
         "seconds": time.process_time() - begin,
         "loaded_GiB": loaded,
-        "peak_GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "peak_GiB": peak_memory(),
         "train_gap": model.constraint_values_["inter_group"],
         "train_auc": roc_auc_score(table.y, model.decision_function(table.X)),
         "evaluations": model.n_evaluations_,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,7 +59,26 @@ COLUMNS = ("task", "outcome", "message", "broken", "status", "seconds")
 def run_part(name: str, path: Path, quick: bool) -> pd.DataFrame:
     """Run the cases that ``path`` has no rows of, and return the rows of all that are asked for."""
     part = PARTS[name]
-    cases = part.cases()[:: part.quick if quick else 1]
-    run_all(cases, lambda case: [part.judge(case)], path, COLUMNS, jobs=1)
-    results = read(path, COLUMNS)
-    return results[results["task"].isin([case.name for case in cases])]
+    tasks = [_Judgement(case) for case in part.cases()[:: part.quick if quick else 1]]
+    run_all(tasks, lambda task: [part.judge(task.case)], path, COLUMNS, jobs=1)
+    judged, names = read(path, COLUMNS), [task.name for task in tasks]
+    lost = [name for name in names if name not in set(judged["task"])]
+    failed = pd.DataFrame({"task": lost, "broken": "an exception of the trial itself"})
+    return pd.concat([judged[judged["task"].isin(names)], failed], ignore_index=True)
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """A case as a task of the runner."""
+
+    case: Any
+
+    @property
+    def name(self) -> str:
+        """Name of the case."""
+        return str(self.case.name)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Column of the row of a case that could not be judged."""
+        return {"task": self.name}

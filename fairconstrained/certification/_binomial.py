@@ -112,8 +112,6 @@ class RankProportions(RankCells):
 
 
 offers("binomial", RanksOfThresholds)(RankProportions.evidence)
-
-
 offers("binomial", CellRates)(Proportions.evidence)
 
 

@@ -231,9 +231,9 @@ _BUILDERS: dict[tuple[str, type[Compared] | None], Builder] = {}
 
 
 def offers(method: str, compared: type[Compared] | None = None) -> Callable[[Builder], Builder]:
-    """List the decorated function as the one that makes the evidence of metrics which compare such numbers, or of all.
+    """Return a decorator that lists a function as what makes the evidence of metrics that compare such numbers.
 
-    It may raise `NotOffered`.
+    Without ``compared`` it is for all metrics. The function may raise `NotOffered`.
     """
 
     def add(build: Builder) -> Builder:

@@ -163,7 +163,7 @@ class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
         return self._changed(correction=0.0)
 
     def _changed(self, **fields: Any) -> Self:
-        """Return it with other fields, and with all that is computed once for the rows, see `BoundMeanGaps.on`."""
+        """Return it with other fields. What is cached stays: who changes the rows drops it, as `BoundMeanGaps.on`."""
         # `replace` would forget what is known, and take as long as a layer of a small network
         changed = object.__new__(type(self))
         changed.__dict__.update(self.__dict__ | fields)

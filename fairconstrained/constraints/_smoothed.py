@@ -62,7 +62,10 @@ class BoundSmoothed(BoundConstraint, FullBatch):
         return refined._changed(correction=refined._correction_at(scores))
 
     def _changed(self, kept: Iterable[str] | None = None, **fields: Any) -> Self:
-        """Return the bound with other fields, and with the cached properties that are ``kept``; None: `_of_data`."""
+        """Return the bound with other fields; of the cached properties, those named in ``kept`` stay.
+
+        None: those in `_of_data`.
+        """
         changed, known = replace(self, **fields), self.__dict__
         names = self._of_data if kept is None else kept
         changed.__dict__.update({name: known[name] for name in names if name in known})

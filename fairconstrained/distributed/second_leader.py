@@ -22,7 +22,11 @@ _SHARE = 0.25
 
 
 class Begin(NamedTuple):
-    """Message that the second leader is to begin with a pickled call, and the rows of all processes that it asks."""
+    """Message that the second leader is to begin with a call.
+
+    It has the pickled call without the rows that it asks, the numbers of rows of all processes, and the type and the
+    names of the features.
+    """
 
     call: bytes
     lengths: tuple[int, ...]

@@ -243,13 +243,13 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         start, of_folds = self._warm_start(problem.model, problem.data.labels)
         solver = self._solver(problem)
         with limited_threads(n_rows if solver.takes_all_rows and problem.model.uses_threads else 1):
-            last = self._last_fit(solver, problem, start)
-            _, result, estimated = last or LastFit(
+            fit = self._last_fit(solver, problem, start) or LastFit(
                 problem, *self._solved_and_estimated(solver, problem, start, of_folds, seed)
             )
-            self._shared_rows.remember(LastFit(problem, result, estimated))
+            result, estimated = fit.result, fit.estimated
             scores = problem.scores(result.model_state)
             self.new_row_gaps_ = self._gaps_of(problem, scores, estimated)
+            self._shared_rows.remember(fit._replace(gaps=self.new_row_gaps_))
             self.solver_ = solver.name
             excess = self._adopt(problem, result, target, problem.data.labels)
             self._fitted = replace(self._fitted, of_folds=estimated.starts)
@@ -259,7 +259,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         self._warn(problem, scores, result, excess)
 
     def _last_fit(self, solver: Solver, problem: Problem, start: Start | None) -> LastFit | None:
-        """The last fit of a path where it is that of this problem as well; None where another one is needed."""
+        """Return the last fit of a path if it also solves this problem, else None."""
         last, estimates = self._shared_rows.last, self._n_folds() is not None
         is_promised = self.promise != "training" or (solver.bounds_unseen_rows and not estimates)
         if start is None or last is None or is_promised:  # bounds on rows not seen may move what these rows do not
@@ -408,8 +408,9 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
                 sentences.append(_UNDEFINED.format(constraint))
             elif violation > constraint.granularity:
                 value = f"{constraint.name} is {constraint.at_excess(violation):.4g} on the {self._bounded_rows}"
-                limit = f"{constraint.kappa:.4g} is allowed for the sake of new rows"  # less than the kappa of the user
-                limit = f"kappa is {constraint.kappa:g}" if self.promise == "training" else limit
+                limit = f"kappa is {constraint.kappa:g}"
+                if self.promise == "new_rows":  # it may be less than the kappa of the user
+                    limit = f"{constraint.kappa:.4g} is allowed on these rows, so that the bound holds on new rows"
                 sentences.append(f" Of the nearest other model, {value}, where {limit}.")
         return "".join(sentences)
 

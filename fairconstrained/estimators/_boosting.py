@@ -229,10 +229,13 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
             if name not in names:  # LightGBM would leave it out without a word
                 other = _REFUSED.get(names.get(nearest(name, names), ""))
                 raise ValueError(
-                    f"lgbm_params has {name!r}, which is no parameter of LightGBM; give it the name that it has in "
-                    "LightGBM's documentation, or leave it out."
-                    + meant(name, names)
-                    + (f" It is not for lgbm_params: {other}." if other else "")
+                    f"lgbm_params has {name!r}, which is no parameter of LightGBM; "
+                    + (
+                        f"it looks like {nearest(name, names)!r}, which lgbm_params cannot set: {other}."
+                        if other
+                        else "give it the name that it has in LightGBM's documentation, or leave it out."
+                        + meant(name, names)
+                    )
                 )
             if names[name] in _REFUSED:
                 raise ValueError(f"lgbm_params has {name!r}, which it cannot set: {_REFUSED[names[name]]}.")

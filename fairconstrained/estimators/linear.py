@@ -182,8 +182,8 @@ class FairClassifierMixin(ClassifierMixin):
         Returns
         -------
         scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-            Above ``threshold`` the positive class ``classes_[1]`` is predicted; of more than two classes that with the
-            largest score.
+            Above ``threshold`` the positive class ``classes_[1]`` is predicted. With more than two classes, the class
+            with the largest score is predicted.
 
         Raises
         ------
@@ -285,7 +285,9 @@ class PredictsNumbers:
     """Mixin of estimators whose scores are their predictions."""
 
     def to_sklearn(self) -> LinearRegression:
-        """The fitted predictions as a plain model of scikit-learn, e.g. for an export to ONNX or for SHAP values.
+        """The fitted predictions, of a ranker the scores, as a plain model of scikit-learn.
+
+        For an export to ONNX, for example, or for SHAP values.
 
         Returns
         -------

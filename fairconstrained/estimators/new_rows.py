@@ -206,7 +206,10 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         return self._has_optimism(solver, problem)
 
     def _estimated_by_steps(self, problem: Problem, result: SolverResult) -> NewRowEstimates | None:
-        """Estimates by steps from a result to the fits without a fold; None of a result that keeps no bounds."""
+        """Estimates by steps from a result to the fits without a fold.
+
+        None where the result keeps no bounds, or the steps lead away from them.
+        """
         params = result.model_state
         unseen = None if result.status.is_infeasible else scores_without_folds(problem, params, _STEP_FOLDS)
         if unseen is None:

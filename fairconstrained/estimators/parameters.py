@@ -89,8 +89,8 @@ class Iterates:
         Outer iterations of the solver; None is the solver's own default, which is 50 for "augmented_lagrangian",
         "span" and "cross_fitted".
     tol : float, default=5e-4
-        Relative improvement of the objective below which "augmented_lagrangian" stops, also where "span" and
-        "cross_fitted" call it.
+        Relative improvement of the objective below which "augmented_lagrangian" and the steps of
+        "sequential_quadratic" stop, also where "span" and "cross_fitted" call them.
     """
 
     max_iter: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])

@@ -394,9 +394,10 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         return scores, groups
 
     def _folds(self, columns: Columns, of_groups: Any, together: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Numbers of the rows to fit on and to score, each row scored once; raises ValueError as `scoring_folds`.
+        """Numbers of the rows to fit on and to score, each row scored once.
 
-        ``together`` tells a splitter which rows to keep together. The rows of a fit must not lack a class.
+        ``together`` tells a splitter which rows to keep together. Raises ValueError as `scoring_folds` does, and where
+        the rows of a fit lack a class.
         """
         y, every = columns.y, np.arange(columns.y.size)
         if self._is_prefit and of_groups is None:

@@ -134,7 +134,10 @@ def pair_aucs(
 
 
 def centred_aucs_of_groups(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int) -> np.ndarray:
-    """`pair_aucs` of all ranks, minus one half, of groups with weight. For a few groups a dense table is faster."""
+    """`pair_aucs` of all ranks minus one half, for groups that all have weight; ndarray of shape (n_groups, n_groups).
+
+    Of up to `FEW_GROUPS` groups by a dense table, which is faster.
+    """
     if n_groups > FEW_GROUPS:
         return pair_aucs(scores, codes, weights, n_groups, ALL_RANKS) - 0.5
     order = np.argsort(-scores)

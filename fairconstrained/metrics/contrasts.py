@@ -12,7 +12,7 @@ population and not of the sample. The same holds for thresholds. What has to hol
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import ClassVar
 
@@ -232,9 +232,12 @@ class AUCGaps(Contrast):
     Parameters
     ----------
     n_differences : int
+    tails_of_one : int
+        Ends that the bound of one difference is made of; 0 for an AUC that is 1/2 by definition.
     """
 
     n_differences: int
+    tails_of_one: int = field()
     item: ClassVar[str] = "difference of AUCs"
 
     @property

@@ -299,7 +299,7 @@ def _gap(
 ) -> float | tuple[float, pd.DataFrame]:
     """The gap between the groups' means of a function of the rows, and perhaps the table by group."""
     found = rows.measured(Rate(function), notion)
-    check_cells(found.means.T, rows.positive, rows.groups, rows.names, on_empty)
+    check_cells(found.means, rows.positive, rows.groups, rows.names, on_empty)
     if not return_groups:
         return found.value
     columns = [what] if notion.targets is None else [f"{what}_{_SIGN_NAMES[target]}" for target in notion.targets]

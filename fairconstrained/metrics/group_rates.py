@@ -235,17 +235,17 @@ def rates_compared(rows: MetricRows, rate: Rate, reference: Reference, strata: A
     if rate.asks_for_labels:
         targets = np.where(check_true_labels(rows.y_true)[0], 1.0, -1.0)
     found = checked_strata(strata, scores.size)
-    names = None if found is None else tuple(map(str, found.labels))
-    notion = Notion(rate.targets, reference, strata=names)
+    strata_names = None if found is None else tuple(map(str, found.labels))
+    notion = Notion(rate.targets, reference, strata=strata_names)
     members = notion.blocks(targets, strata=found).members
     if rate.given is not None:
         members = members & (ROW_FUNCTIONS[rate.given](scores, targets) > 0)
-    values, block_names = rate.values(scores, targets), [name.removeprefix(", ") for name in notion.block_names]
+    values = rate.values(scores, targets)
     return means_compared(
         rows,
         1 - values if notion.rule.is_floor else values,
         members,
-        tuple(name or "all rows" for name in block_names),
+        tuple(name.removeprefix(", ") or "all rows" for name in notion.block_names),
         notion,
         limits=(0.0, 1.0) if rate.most == 1 else None,
         counts_events=rate.counts_rows,
@@ -265,7 +265,19 @@ _CONTRASTS: dict[Reference, Callable[..., Contrast]] = {
 def means_compared(
     rows: MetricRows, values: np.ndarray, blocks: np.ndarray, names: tuple[str, ...], notion: Notion, **facts: Any
 ) -> Comparison:
-    """Means of the rows' values in groups and blocks, compared by the rule of the notion; ``facts`` of `Comparison`."""
+    """Return the comparison of the groups' means in every block by the rule of the notion.
+
+    Parameters
+    ----------
+    rows : MetricRows
+    values : ndarray of shape (n_samples,)
+    blocks : ndarray of bool, of shape (n_blocks, n_samples)
+    names : tuple of str
+        Names of the blocks.
+    notion : Notion
+    **facts
+        Further fields of `Comparison`.
+    """
     groups = check_groups(rows.sensitive_features, None, values.size, overlapping=True).groups
     contrast = _CONTRASTS[notion.reference](
         n_blocks=len(blocks), n_groups=len(groups.names), fold=notion.agg_labels, agg=rows.params.get("agg", "max")

@@ -84,7 +84,7 @@ class RankTable:
         return self._starts.size
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Blocks one after the other."""
+        """Iterate over the blocks, each as `block` returns it; the last threshold of the last one is ``-inf``."""
         return map(self.block, range(len(self)))
 
     def block(self, number: int) -> tuple[np.ndarray, np.ndarray]:

@@ -49,7 +49,14 @@ class _Pairwise(Rule):
 
 
 def gap_of_pairs(means: np.ndarray, agg: str) -> Any:
-    """Return the aggregate of the differences of all pairs of groups, each the largest one over the signs."""
+    """Return the aggregate of the gaps of all pairs of groups, each the largest over the signs; ndarray of shape (...).
+
+    Parameters
+    ----------
+    means : ndarray of shape (..., n_signs, n_groups)
+    agg : {"max", "mean"}
+        "mean" needs two groups.
+    """
     if agg == "max":  # needs no pairs
         return np.ptp(means, axis=-1).max(axis=-1)
     first, second = _pairs(means)

@@ -94,12 +94,12 @@ class GroupedRows:
         ----------
         values : ndarray of shape (n_samples,)
         labels : ndarray of bool, of shape (n_samples,), optional
-            Labels whose rows have means of their own.
+            Label of every row; rows with and without it have means of their own.
 
         Returns
         -------
-        means : ndarray of shape (1, n_groups)
-            With ``labels`` of shape (2, n_groups), the rows without the label first.
+        means : ndarray of shape (1, n_groups), or (2, n_groups) with ``labels``
+            The rows whose label is False come first.
         """
         cells = self.codes if labels is None else self.codes + self.n_parts * labels
         return mean_by_cell(values, cells, self.weights, (1 if labels is None else 2, self.n_parts), self.unions)
@@ -261,8 +261,8 @@ def check_cells(
 
     Parameters
     ----------
-    rates : ndarray of shape (n_groups, n_conditions_used)
-        NaN in empty cells.
+    rates : ndarray
+        Rates of the cells that are compared, in any shape; NaN in empty ones.
     condition : ndarray of bool, of shape (n_samples,)
     rows : GroupedRows
     names : tuple of two str

@@ -87,8 +87,9 @@ def fairness_path(
 
     A fit finds a local solution. Where a tighter bound has led to a model with a better objective than a looser one,
     this model is used for both, so that the objective never rises with ``kappa``. No fit is made for a bound that the
-    optimum for the one before keeps, without having been moved by that: its ``n_evaluations`` is 0, and callbacks are
-    not called. With ``warm_start=False``, there is a fit for every bound.
+    optimum for the looser bound before it already keeps (by its estimate for new rows as well, if there is one), where
+    that looser bound has not changed the optimum. Then ``n_evaluations`` is 0, and callbacks are not called. With
+    ``warm_start=False``, there is a fit for every bound.
 
     Parameters
     ----------

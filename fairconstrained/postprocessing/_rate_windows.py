@@ -177,9 +177,9 @@ class Thresholds:
         return cls(np.concatenate(at), np.concatenate(groups), np.hstack(counts), np.hstack(sums))
 
     def candidates(self, bounds: Sequence[RateBound], slack: float) -> tuple[np.ndarray, Candidates] | None:
-        """Numbers of the thresholds that the bounds allow, each looser by a slack, with these as candidates.
+        """Numbers of the thresholds that all bounds allow, each looser by ``slack``, and the `Candidates` made of them.
 
-        None if a group has none.
+        None if a group has no such threshold.
         """
         windows = [window for bound in bounds for window in bound.windows(self.counts, self.groups, slack)]
         allowed = np.logical_and.reduce([np.ones(self.at.size, dtype=bool), *(window.allowed for window in windows)])

@@ -44,7 +44,7 @@ def find_feasible(
     tolerance: float,
     proximity: Callable[[], float],
 ) -> tuple[np.ndarray, bool]:
-    r"""Minimise the largest constraint over the domain until it is at most ``tolerance``.
+    r"""Minimise the largest constraint over the domain until it is at most ``tolerance``, by at most 100 steps.
 
     .. math:: x_{t+1} = \arg\min_y \; \max_j c_j(y) + \tfrac{r_t}{2} \|y - x_t\|^2, \qquad r_{t+1} = r_t / 1.5
 
@@ -52,7 +52,8 @@ def find_feasible(
     become longer, they come near a feasible point faster than any fixed rate. ``proximity`` gives the first r, and is
     asked for if a step is needed.
 
-    Returns the variables, and whether they are a stationary point of the violation that is not feasible.
+    Returns the variables, of shape (n_variables,), and whether they are a stationary point of the violation that is not
+    feasible.
 
     References
     ----------
@@ -60,7 +61,7 @@ def find_feasible(
     (1976), Monotone operators and the proximal point algorithm, theorem 2 for the rate with r that goes to zero.
     """
     z, violation = start, _largest(source, start)
-    if not violation > tolerance:  # nor where it is no number
+    if not violation > tolerance:  # also where it is NaN
         return z, False
     r = proximity()
     for _ in range(_MOST_STEPS):

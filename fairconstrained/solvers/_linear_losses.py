@@ -53,7 +53,10 @@ class LinearLosses:
         self.n_evaluations = 0
 
     def at(self, params: np.ndarray, parts: Sequence[int] = (0,)) -> tuple[np.ndarray, np.ndarray]:
-        """Losses, of shape (n_parts,), and gradients of models in columns, each on the part with that number."""
+        """Losses, of shape (n_parts,), and gradients, in columns.
+
+        They are those of each column of ``params`` on the part of the rows whose number stands in ``parts``.
+        """
         self.n_evaluations += len(parts)
         shares = (self._shares[part] for part in parts)
         losses, gradients = self._model.sums(params, self._data, self._sums, self._y, *shares)

@@ -168,6 +168,7 @@ class PlaneObjective:
         return np.array([[factor, 0.0], [-factor * self.centre, 1.0]])
 
     def _at(self, point: np.ndarray) -> TermsPoint:
+        """The terms at a multiple u and a shift c of the scores."""
         return self._terms.at_scores(self._scores(point), np.empty(0))
 
     def _scores(self, point: np.ndarray) -> torch.Tensor:

@@ -112,8 +112,8 @@ def followed(
     max_iter: int,
     finished: Callable[[Iterate], bool],
     record: Callable[[Iterate], None],
-) -> tuple[Iterate, int, bool]:
-    """Follow the central path; returns the last iterate, the number of evaluations, and whether it is optimal.
+) -> tuple[Iterate, int]:
+    """Follow the central path; returns the last iterate and the number of evaluations.
 
     It ends with a duality gap of the fraction ``tol`` of the objective, or where ``finished`` tells that an iterate is
     good enough already. ``record`` is called with every iterate.
@@ -126,7 +126,7 @@ def followed(
         recent = [*recent, merit][-_REMEMBERED:]
         is_optimal = max(merit, at.complementarity) <= tol * size and (program.has_level or at.worst <= 0)
         if is_optimal or finished(at):
-            return at, n_evaluations, True
+            break
         mean = at.complementarity / program.n_means
         _, _, d_slacks, d_multipliers = system.step(at.slacks * at.multipliers)
         ahead = _length(at.slacks, d_slacks), _length(at.multipliers, d_multipliers)
@@ -140,7 +140,7 @@ def followed(
         n_short = n_short + 1 if length < _SHORT else 0
         if n_short == _STALLED:
             break
-    return at, n_evaluations, False
+    return at, n_evaluations
 
 
 def _size(program: RowProgram, at: Iterate) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -55,8 +55,9 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     Returns
     -------
     scores : ndarray of shape (n_samples,) or None
-        None for other problems than those of means of smooth losses of one linear score, and where steps lead further
-        from the active bounds than they begin: slopes at the beginning do not tell what so long a step brings about.
+        None for other problems than those of means of smooth losses of one linear score, and where steps leave an
+        active component of the other rows further from its value on all rows than it was before: slopes at the solution
+        do not tell where so long a step leads.
 
     References
     ----------
@@ -70,14 +71,13 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     whole = _Rows.of(problem, scores)
     solution, folds = _solution(problem, whole, params, scores), problem.data.folds(n_folds)
     others = [np.flatnonzero(folds != fold) for fold in range(n_folds)]
-    rests, model = [whole.at(rows) for rows in others], cast(Any, problem.model)
-    steps = _steps(problem, whole, solution, folds, rests)
+    rests = [whole.at(rows) for rows in others]
+    model: Any = problem.model
+    steps = _steps(problem, whole, solution, others, rests)
     moved = scores[:, None] + model.column_scores([steps], problem.data)
     ends = [rest.values_at(moved[rows, fold]) for fold, (rows, rest) in enumerate(zip(others, rests, strict=True))]
-    before, after = (
-        np.abs(found - whole.values())[:, solution.active] for found in ([r.values() for r in rests], ends)
-    )
-    if after.max(initial=0.0) > before.max(initial=0.0):
+    before, after = (np.abs(values - whole.values()).max(axis=0) for values in ([r.values() for r in rests], ends))
+    if not (after <= before)[solution.active].all():  # also where they are NaN
         return None
     return moved[np.arange(scores.size), folds]
 
@@ -180,17 +180,17 @@ def _solution(problem: Problem, whole: _Rows, params: np.ndarray, scores: np.nda
 
 
 def _steps(
-    problem: Problem, whole: _Rows, solution: _Solution, folds: np.ndarray, rests: Sequence[_Rows]
+    problem: Problem, whole: _Rows, solution: _Solution, others: Sequence[np.ndarray], rests: Sequence[_Rows]
 ) -> np.ndarray:
     """Steps to the solutions without one fold after the other; ndarray of shape (n_params, n_folds)."""
     model: Any = problem.model
     data, multipliers, n_folds = problem.data, solution.multipliers, len(rests)
     slopes = np.zeros((n_folds + 1, data.n_samples))
     slopes[0], by_row = whole.slope(multipliers), whole.curvature(multipliers)
-    for fold, rest in enumerate(rests):
-        slopes[fold + 1, folds != fold] = rest.slope(multipliers)
+    for own, rows, rest in zip(slopes[1:], others, rests, strict=True):
+        own[rows] = rest.slope(multipliers)
     gradients = pulled_back(model, data, map(torch.from_numpy, slopes))
-    parts = [np.flatnonzero(folds == fold) for fold in range(n_folds)]
+    parts = [np.delete(np.arange(data.n_samples), rows) for rows in others]
     hessians = [_hessian(model, data.at(rows), by_row[rows]) for rows in parts]
     total, values, size = np.sum(hessians, axis=0), whole.values(), model.n_params
     penalty = np.where(np.arange(size) < model.n_features, model.alpha, 0.0)

@@ -232,7 +232,7 @@ class _Run:
         self, program: RowProgram, values: Values, multipliers: np.ndarray | None = None, wanted: float = -np.inf
     ) -> Iterate:
         """Follow the central path to the optimum, or until all means are low enough."""
-        at, n_evaluations, _ = followed(
+        at, n_evaluations = followed(
             program,
             interior(program, values, multipliers),
             _PATH * self.solver.tol,

@@ -118,7 +118,7 @@ class SequentialQuadratic(IterativeSolver):
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """Whether long steps do no harm: they may lead to where there are hardly any of the decisions compared."""
+        """Whether it takes the problem, and long steps lead to no place with hardly any of the decisions compared."""
         return not cls.obstacle(problem) and not any(map(_may_vanish, problem.constraints))
 
     @override

@@ -62,12 +62,12 @@ class Span(Solver):
 
     .. math:: \min_{b} f(X B b) + \frac{\alpha}{2} \|b\|^2 \quad \text{s.t.} \quad c_j(X B b) \le 0
 
-    is the same problem with a few features :math:`X B`, which the augmented Lagrangian solves. Where rows are counted
-    at known thresholds, and there are so few of them that its random search follows, steps of `SequentialQuadratic`
-    come before that search, and the augmented Lagrangian only where they do not settle. B is orthonormal, so that the
-    penalty is the same. Without a penalty, B is orthonormal in the curvature, whatever the units of the
-    features are. The next round takes the directions at the scores found. If no round keeps the bounds, the augmented
-    Lagrangian chooses all coefficients.
+    is the same problem with a few features :math:`X B`, which the augmented Lagrangian solves. With at most 2,000 rows,
+    a smooth and convex objective, and bounds on rates at known thresholds that have a value for any decisions, steps of
+    `SequentialQuadratic` and a random search within the exact bounds take its place, and it follows where these steps
+    do not settle. B is orthonormal, so that the penalty is the same. Without a penalty, B is orthonormal in the
+    curvature, whatever the units of the features are. The next round takes the directions at the scores found. If no
+    round keeps the bounds, all coefficients are chosen by the same methods.
 
     An evaluation costs as much as if X had ten columns, and ten coefficients cannot line up rows just below a
     threshold, so that bounds hold better on new rows. The promise for the training rows is the same as without a span.
@@ -77,9 +77,9 @@ class Span(Solver):
     Parameters
     ----------
     max_iter : int, default=50
-        Outer iterations of the augmented Lagrangian, in every round.
+        Outer iterations of the augmented Lagrangian, in every round; the steps before them are at most 30.
     tol : float, default=5e-4
-        Tolerance of the augmented Lagrangian.
+        Tolerance of the steps and of the augmented Lagrangian.
     max_directions : int, default=8
         Directions of the constraints at most.
     max_rounds : int, default=2
@@ -129,11 +129,15 @@ class Span(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """Implement `Solver.solve`; from the result for another ``kappa`` it goes on with the multipliers."""
+        """Implement `Solver.solve`; from the result for another ``kappa`` on, with its multipliers.
+
+        Steps of `SequentialQuadratic` begin at the unconstrained model then.
+        """
         begin = time.perf_counter()
         start = None if start is None else start.on(problem.data)
         known = solver_state(start, _Known)
         inner = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
+        quick = SequentialQuadratic(min(self.max_iter, SequentialQuadratic.max_iter), self.tol, verbose=self.verbose)
         free, n_evaluations = (known.free, 0) if known else unconstrained(problem)
         if not problem.component_names or problem.holds(problem.scores(free)):
             found = inner.solve(problem, None, random_state, callback)
@@ -144,18 +148,19 @@ class Span(Solver):
         watch, best = _Watch(callback, problem, begin, n_evaluations), None
 
         def solved(reduced: Problem, near: Start | None, basis: _Basis) -> SolverResult:
-            seen = None if callback is None else watch.see
+            seen, by_steps = None if callback is None else watch.see, None
             if SequentialQuadratic.suits(reduced) and can_be_polished(reduced):
                 watch.enter(basis, directions.n_evaluations)
-                # the solution for another bound may be next to a worse optimum than the unconstrained model is
+                # next to the solution for another bound there may be a worse optimum than next to the unconstrained one
                 here = free if near is None or known is not None else near.model_state
-                steps = SequentialQuadratic(tol=self.tol, verbose=self.verbose)
-                found = steps.solve(reduced, Start(basis.reduce(here)), random_state, seen)
-                found = watch.leave(_polished(reduced, found, basis.reduce(free)))
-                if found.status.is_settled or watch.stopped_by:
-                    return found
+                found = quick.solve(reduced, Start(basis.reduce(here)), random_state, seen)
+                by_steps = watch.leave(_polished(reduced, found, basis.reduce(free)))
+                if by_steps.status.is_settled or watch.stopped_by:
+                    return by_steps
+                near = None  # steps leave nothing that the augmented Lagrangian could go on with
             watch.enter(basis, directions.n_evaluations)
-            return watch.leave(inner.solve(reduced, basis.reduced(near), random_state, seen))
+            found = watch.leave(inner.solve(reduced, basis.reduced(near), random_state, seen))
+            return by_steps if by_steps and found.status.is_infeasible and not by_steps.status.is_infeasible else found
 
         # another bound leaves the directions much as they were
         for _ in range(self.max_rounds if known is None else 1):

@@ -240,6 +240,7 @@ def test_what_is_not_installed_is_left_out_with_a_reason(monkeypatch):
     assert FAIRGBM_PYTHON in lacks("fairgbm")
     monkeypatch.setattr("benchmarks._common.find_spec", lambda name: None)
     assert lacks("exponentiated_gradient") == "fairlearn is not installed and lightgbm is not installed"
+    assert lacks("oxonfair_groups") == "oxonfair is not installed and lightgbm is not installed"
     assert lacks("head") == "lightgbm is not installed"
     assert lacks("linear") == ""
 

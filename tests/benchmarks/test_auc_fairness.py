@@ -185,4 +185,4 @@ def test_moments_are_compared_with_solvers_of_the_same_problem(monkeypatch):
     multipliers = found[names].astype(float).fillna(0.0)  # those that are not active have none
     np.testing.assert_allclose(multipliers.loc["moments"], multipliers.loc["SLSQP"], atol=1e-4)
     assert found.loc["moments", "objective"] == pytest.approx(found.loc["SLSQP", "objective"], rel=1e-6)
-    assert found.loc["moments", "times_moments"] == 1
+    assert (found["seconds"] > 0).all()

@@ -172,7 +172,8 @@ def test_a_summary_has_one_line_for_a_notion(results):
 def test_what_is_not_installed_has_a_reason(monkeypatch):
     monkeypatch.setitem(PEERS, "new", Peer(lambda setting: None, "no_such_package", ()))
     assert lacks("new") == "no_such_package is not installed"
-    assert lacks("linear") == ""
+    monkeypatch.setitem(PEERS, "known", Peer(lambda setting: None, "numpy", ()))
+    assert lacks("known") == lacks("linear") == ""
 
 
 def test_bounds_are_there_for_all_data_sets():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from itertools import pairwise
+from queue import Queue
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from sklearn.base import clone
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier, RateParityClassifier
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.distributed.requests import LeaderParts, lead
+from fairconstrained.distributed.requests import LeaderParts, Outcome, _Request, lead, served
 from fairconstrained.distributed.second_leader import FirstParts, SecondLeader
 from fairconstrained.estimators.new_rows import TellsNewRows
 from fairconstrained.features import product
@@ -26,7 +27,7 @@ from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._linear_losses import LinearLosses
 from fairconstrained.tables import Table, array_table
-from tests.distributed.channels import DirectChannel, fits_of
+from tests.distributed.channels import DirectChannel, QueueChannel, fits_of
 
 N = 300
 ESTIMATORS = {
@@ -289,3 +290,17 @@ def test_an_error_that_cannot_be_sent_is_told_to_the_others():
     channel = DirectChannel(np.zeros((1, 1)))
     assert isinstance(lead(channel, fails).error, Local)
     assert "has ended with the error Local('broken'), which cannot be sent" in str(channel._request.error)
+
+
+def test_a_process_that_cannot_compute_says_so_and_goes_on():
+    """Its rows lack what a request asks for; the next one is answered, and then the fit ends."""
+    channel = QueueChannel(rank=1, size=2, leader=0, queues={(0, a, b): Queue() for a, b in [(0, 1), (1, 0)]})
+    leader = replace(channel, rank=0)
+    for columns in (np.ones(3), np.ones(2)):
+        leader.send(_Request(product, (columns,), None, None, {}, []), 1)
+    leader.send(Outcome("the end", None), 1)
+    assert served(channel, np.ones((4, 2))) == Outcome("the end", None)
+    failed, answered = leader.receive(1), leader.receive(1)
+    assert isinstance(failed.error, RuntimeError)
+    assert "process 1 could not compute with its rows:\nTraceback" in str(failed.error)
+    np.testing.assert_array_equal(answered.result, np.full(4, 2.0))

@@ -464,7 +464,10 @@ def test_the_bound_of_a_fit_that_aims_lower_for_new_rows_is_not_called_kappa():
     X, y, groups = make_biased_classification(n_samples=300, random_state=0)
     model = PartialParityClassifier(0.05, promise="new_rows", new_row_folds=2, max_iter=1)
     model._on_scores = True  # no cross-fitted scores are made of the features
-    with pytest.warns(ConvergenceWarning, match=r"nearest other model, .* allowed for the sake of new rows\. Loosen"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"nearest other model, .* is allowed on these rows, so that the bound holds on new rows\. Loosen",
+    ):
         model.set_params(constraint="statistical_parity").fit(X[:, :2], y, sensitive_features=groups)
 
 

@@ -137,7 +137,7 @@ def test_fits_leave_the_number_of_threads_alone():
     ("estimator", "columns", "n_rows"),
     [
         (PartialParityClassifier(kappa=0.5), {"sensitive_features": np.arange(60) // 30}, 60),
-        (FairRanker(kappa=0.5), {"sensitive_features": np.arange(60) % 4 // 2, "qid": np.arange(60) // 4}, 60),
+        (FairRanker(kappa=0.5), {"sensitive_features": np.arange(60) % 4 // 2, "qid": np.arange(60) // 6}, 90),
         (NeymanPearsonClassifier(0.9, priority_class=1), {}, 60),
     ],
     ids=["rows", "pairs", "margins"],

@@ -59,13 +59,14 @@ def test_worst_gap_by_hand():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_pair_of_the_rank_gap_has_a_member_inside(sign):
+def test_rank_gap_is_attained_where_a_rank_lies_inside(sign):
     # In decreasing order c b b a, or a b b c: at the first b the ranks of the outer groups are 0 and 1 but
     # only b's, 1/2, is in [0.4, 0.6). Elsewhere no rank is.
     scores, codes = sign * np.array([1.0, 3, 7, 9]), np.array([0, 1, 1, 2])
     intervals = PercentileIntervals.parse((0.4, 0.6), "abc")
     worst = worst_gap(scores, codes, np.ones(4), 3, intervals, normalize=False)
     assert worst.gap == 0.5
+    assert sorted(worst.ranks.tolist()) == [0.0, 0.5, 1.0]
     assert worst.ranks[1] == 0.5
 
 

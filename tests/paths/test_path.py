@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,7 @@ from fairconstrained import (
 )
 from fairconstrained.constraints import DemographicParity, EqualOpportunity
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.estimators._new_row_estimates import NewRowEstimates
 
 
 def path_of(estimator, sample, **options):
@@ -143,6 +145,19 @@ def test_bounds_that_an_estimate_for_new_rows_misses_are_solved_again(classes):
         path = path_of(rates(new_row_folds=2), classes, kappas=[0.9, kappa])
         assert (path.table["n_evaluations"][1] == 0) == is_free
         assert path.table["gap"].round(3).tolist() == [0.233, 0.233]
+
+
+def test_what_decides_is_the_estimate_that_is_reported(classes, monkeypatch):
+    """It is that of the model of all rows, and may be larger than that of the models without a fold."""
+    about = NewRowEstimates.about
+
+    def larger(self, *arguments):
+        found = about(self, *arguments)
+        return replace(found, gaps={name: gap._replace(estimate=0.6) for name, gap in found.gaps.items()})
+
+    monkeypatch.setattr(NewRowEstimates, "about", larger)
+    path = path_of(rates(new_row_folds=2), classes, kappas=[0.9, 0.8, 0.5])
+    assert (path.table["n_evaluations"] > 0).tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("folds", [None, 5])

@@ -24,7 +24,7 @@ from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.metrics import independence_gap
 from fairconstrained.objectives import Squared
 from fairconstrained.problem import Start
-from fairconstrained.solvers import AugmentedLagrangian, SequentialQuadratic, Span, Status, _directions
+from fairconstrained.solvers import AugmentedLagrangian, SequentialQuadratic, Span, Status, _directions, span
 from tests.solvers.conftest import solve_by_kkt
 
 
@@ -188,11 +188,12 @@ def test_a_ranking_objective(rows):
 
 
 @pytest.mark.slow
-def test_a_warm_start_goes_on_with_the_multipliers_of_another_bound():
+@pytest.mark.parametrize("n_samples", [500, 2500], ids=["steps", "augmented Lagrangian"])
+def test_a_warm_start_goes_on_from_another_bound(n_samples):
     """In the mean of three draws, as either fit may end at another local optimum."""
     ratios = []
     for seed in range(3):
-        X, y, groups = drawn(500, 15, seed)
+        X, y, groups = drawn(n_samples, 15, seed)
         cold = fitted((X, y, groups), 0.04)
         warm = fitted((X, y, groups), 0.08, warm_start=True)
         warm.set_params(kappa=0.04).fit(X, y, sensitive_features=groups)
@@ -219,6 +220,22 @@ def test_few_rows_are_counted_by_short_runs(rows):
     assert model.n_evaluations_ < 60
 
 
+def test_a_random_search_follows_the_steps(rows, monkeypatch):
+    searched = fitted(rows, new_row_folds=None)
+    monkeypatch.setattr(span, "polished", lambda problem, params, others: params)
+    assert searched.objective_ < fitted(rows, new_row_folds=None).objective_
+
+
+def test_steps_that_keep_the_bounds_are_not_lost_where_outer_iterations_do_not(make_data, make_problem, monkeypatch):
+    data = make_data(counts=(90, 120), n_features=12)
+    problem = make_problem(data, DemographicParity(0.1).unchecked(data))
+    statuses = iter([Status.MAX_ITER, Status.INFEASIBLE])
+    change_results(monkeypatch, lambda result, given: replace(result, status=next(statuses)))
+    result = solved(problem, max_rounds=1)
+    assert result.status is Status.MAX_ITER
+    assert problem.measured(problem.scores(result.model_state)).excess <= 0
+
+
 def test_outer_iterations_follow_steps_that_do_not_settle(make_data, make_problem, monkeypatch):
     data = make_data(counts=(90, 120), n_features=12)
     problem = make_problem(data, DemographicParity(0.1).unchecked(data))
@@ -238,7 +255,7 @@ def test_outer_iterations_follow_steps_that_do_not_settle(make_data, make_proble
 
 
 def test_all_coefficients_are_chosen_where_no_span_keeps_the_bounds(make_data, make_problem, monkeypatch):
-    data = make_data(counts=(90, 120), n_features=12)
+    data = make_data(counts=(90, 120), n_features=20)
     problem = make_problem(data, DemographicParity(0.1).unchecked(data))
     whole = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0))
     n_evaluations = []

@@ -38,7 +38,8 @@ def ghost_direction(
     for which it always has a solution. Given multipliers u of the first constraints, d is
     :math:`\mathrm{clip}(-(g + J^\top u) / \tau, -\beta, \beta)`; the dual function is concave, piecewise quadratic,
     and has one variable for each constraint. It is maximised by Newton's method, projected to :math:`u \ge 0`.
-    ``share`` is :math:`\lambda`; the other arguments are those of `StochasticGhost`.
+    ``gradient`` of shape (n,), ``values`` (m,) and ``jacobian`` (m, n) are g, c and J, and ``share`` is
+    :math:`\lambda`; see `StochasticGhost` for the rest.
 
     References
     ----------

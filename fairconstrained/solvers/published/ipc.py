@@ -221,10 +221,10 @@ class _Proximal(FromFeasible):
         if o.oracle == "online":
             return self._online(source, problem)
         if o.oracle == "switching":
-            excess = self._proximity - self._weak_convexity
+            strong_convexity = self._proximity - self._weak_convexity
 
             def rate(k: int) -> float:
-                return 2 / (excess * (k + 2))
+                return 2 / (strong_convexity * (k + 2))
 
             return switching(subproblem, self.z, problem.project, o.n_inner, rate, self._tolerance)
         solve = augmented_lagrangian if o.oracle == "augmented_lagrangian" else level_set

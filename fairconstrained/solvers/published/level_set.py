@@ -228,6 +228,7 @@ class LevelMethod(Method):
         return result if self._found.converged and not is_any_taken else ended(result, self._found.converged)
 
     def _next_level(self, oracle: MirrorDescent, view: FullBatchView) -> LevelStep:
+        """Take the next level, and note whether there is no more to gain or the oracle gives up."""
         o = self._options
         if o.restart:
             oracle.restart(self._first.x)

@@ -126,9 +126,9 @@ class SaddleForm:
     ) -> SaddleSample:
         r""":math:`\Phi = \tilde y^T F + \tilde\alpha^T G` (eq. 26), summed over some rows, and its gradients.
 
-        For the mean over the rows, divide the weights of `set_weights` by their number. ``ab`` are the auxiliary
-        variables, ``y`` the weights of the components, and alpha is not scaled, :math:`\tilde\alpha_k = \tilde
-        y_{j(k)} \alpha_k`.
+        ``weights`` are those of `set_weights`, divided by the number of rows for the mean over them. ``ab`` are the
+        auxiliary variables, ``y`` the weights of the components, and alpha is not scaled:
+        :math:`\tilde\alpha_k = \tilde y_{j(k)} \alpha_k`.
         """
         powers = np.ones((3, len(scores)))
         powers[1] = scores

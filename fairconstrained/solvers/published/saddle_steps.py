@@ -182,10 +182,10 @@ class SaddleSteps:
         return self.coordinates.to_params(x[: self.model.n_params])
 
     def take(self, level: float, batch: FairData, weights: np.ndarray, averages: Averages, share: float = 1.0) -> None:
-        """One step at the level ``r``, which ``averages`` take in, sums over the steps of the same level.
+        """Take one step at the level ``r``, and add it to ``averages``, the sums over the steps of this level.
 
-        ``weights`` are those of the batch's rows in the sets, see `SaddleForm.set_weights`, over their number. The
-        length of this step, and the progress of the step sizes, are a share of those of a whole step.
+        ``weights`` are those of the batch's rows in the sets (`SaddleForm.set_weights`), divided by the number of these
+        rows. ``share`` is the length of this step, and its progress in the step sizes, relative to a whole step.
         """
         model, x, n_params = self.model, self.x, self.model.n_params
         params, y = self.params(x), self.dual.component_weights(np.exp(self._log_y))
