@@ -1,4 +1,4 @@
-"""What the figures of all benchmarks share: grids of axes, one legend, and files; no window is opened."""
+"""Grids of axes, one legend, and files: what the figures of all benchmarks share. No window is opened."""
 
 from __future__ import annotations
 
