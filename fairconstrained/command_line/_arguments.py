@@ -58,7 +58,9 @@ def _command(commands: argparse._SubParsersAction, name: str, summary: str) -> a
         help="compare the decisions within these as well, such as within each job (conditional parity)",
     )  # fmt: skip
     columns.add_argument("--weight", metavar="COLUMN", help="weight of the row")
-    columns.add_argument("--separator", default=",", help="character between the columns of a CSV (%(default)s)")
+    columns.add_argument(
+        "--separator", type=_separator, default=",", help="character between the columns of a CSV (%(default)s)"
+    )
     reading = parser.add_argument_group("how to read them")
     reading.add_argument("--pos-label", metavar="VALUE", help="positive label; the larger one if there are two")
     reading.add_argument(
@@ -92,6 +94,13 @@ def _names(text: str) -> list[str]:
     if not all(names):
         raise argparse.ArgumentTypeError(f"a name is empty in {text!r}; write names with commas between them")
     return names
+
+
+def _separator(text: str) -> str:
+    separator = {r"\t": "\t"}.get(text, text)
+    if len(separator) != 1:
+        raise argparse.ArgumentTypeError(rf"{text!r} is no single character; write a tab as \t")
+    return separator
 
 
 def _pair(text: str) -> tuple[float, float]:

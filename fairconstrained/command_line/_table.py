@@ -93,15 +93,19 @@ class AuditTable:
 def _table(path: Path, separator: str) -> pd.DataFrame:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
-    reader = _READERS.get(path.suffix.lower())
     try:
-        return reader(path, separator) if reader else pd.read_csv(path, sep=separator.encode().decode("unicode_escape"))
+        return _READERS.get(path.suffix.lower(), _csv)(path, separator)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is no text in UTF-8 ({error.reason}): save it as “CSV UTF-8”.") from error
     except pd.errors.ParserError as error:
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     except pd.errors.EmptyDataError as error:
         raise ValueError(f"{path} is empty.") from error
+
+
+def _csv(path: Path, separator: str) -> pd.DataFrame:
+    # the fast engine of pandas takes separators of one byte only
+    return pd.read_csv(path, sep=separator, engine="c" if separator.isascii() else "python")
 
 
 def _columns(frame: pd.DataFrame, wanted: list[str], path: Path) -> pd.DataFrame:

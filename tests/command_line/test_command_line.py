@@ -150,6 +150,15 @@ def test_logarithms_of_odds_are_compared_with_zero(people, tmp_path, capsys):
     assert gaps["value"].item() == pytest.approx(gaps_of(people)["independence_gap"])
 
 
+@pytest.mark.parametrize(("written_as", "separator"), [(r"\t", "\t"), (";", ";"), ("§", "§")])
+def test_any_character_separates_columns(people, tmp_path, capsys, written_as, separator):
+    path = tmp_path / "scores.csv"
+    path.write_bytes(people.to_csv(index=False).replace(",", separator).encode())
+    gaps = written([str(path), *SCORED, "--separator", written_as, "--metrics", "demographic_parity"], tmp_path)
+    assert gaps["value"].item() == pytest.approx(gaps_of(people)["independence_gap"])
+    assert capsys.readouterr().err == ""
+
+
 def test_names_lists_every_gap(capsys):
     assert main(["names"]) == 0
     out = capsys.readouterr().out
@@ -227,7 +236,15 @@ def test_a_missing_file_and_nothing_to_judge(file, capsys):
 
 
 @pytest.mark.parametrize(
-    "wrong", [["--interval", "1"], ["--bins", "age=40,25"], ["--groups", "sex,"], ["--bins", "age"]]
+    "wrong",
+    [
+        ["--interval", "1"],
+        ["--bins", "age=40,25"],
+        ["--groups", "sex,"],
+        ["--bins", "age"],
+        ["--separator", ""],
+        ["--separator", "||"],
+    ],
 )
 def test_arguments_that_cannot_be_parsed(file, capsys, wrong):
     with pytest.raises(SystemExit) as raised:
