@@ -64,8 +64,9 @@ def _command(commands: argparse._SubParsersAction, name: str, summary: str) -> a
     reading = parser.add_argument_group("how to read them")
     reading.add_argument("--pos-label", metavar="VALUE", help="positive label; the larger one if there are two")
     reading.add_argument(
-        "--threshold", type=float, help="scores above it are positive; 0.5 if all are in [0, 1] (probabilities), else 0"
-    )
+        "--threshold", type=float,
+        help="scores above it are positive; 0.5 if all are in [0, 1] (probabilities), 0 if some are negative",
+    )  # fmt: skip
     reading.add_argument(
         "--bins", type=_bins, action="append", default=[], metavar="COLUMN=EDGE,...",
         help="cut numbers of a group column: age=25,60 makes three groups",

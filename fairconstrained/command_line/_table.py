@@ -197,7 +197,14 @@ def _threshold(scores: pd.Series | None, asked: float | None) -> float:
         )
     if asked is not None:
         return asked
-    return 0.5 if scores.between(0, 1).all() else 0.0
+    if scores.between(0, 1).all():
+        return 0.5
+    if scores.min() >= 0:
+        raise ValueError(
+            f"column {scores.name!r} has scores from {scores.min():g} to {scores.max():g}, neither probabilities nor "
+            "log-odds: say with --threshold above which score a decision is positive."
+        )
+    return 0.0
 
 
 def _binned(groups: pd.DataFrame, edges: dict[str, list[float]]) -> pd.DataFrame:

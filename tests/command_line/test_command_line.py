@@ -215,6 +215,10 @@ def _fail(arguments, capsys):
             r"column 'hired' has no value, or a word for none such as NA, in 2 of 4 rows, rows 1, 4",
         ),
         ("hired,score,sex\nyes,0,f\nno,1,m\n", "nothing but 0 and 1, so these are decisions: name it with --decision"),
+        (
+            "hired,score,sex\nyes,60,f\nno,0,m\n",
+            "has scores from 0 to 60, neither probabilities nor log-odds: say with --threshold above which score",
+        ),
         ("hired,score,sex\nyes,0.2,f\nyes,0.4,m\n", r"one label only: \['yes'\]. Both labels are needed"),
         ("hired,score,sex\nyes,0.2,f\nno,0.4,f\n", "there is only one: 'f'"),
         ("hired,score,sex\nyes,0.2,f,1\nno,0.4,f,2,3\n", "cannot be read as a table"),
