@@ -47,6 +47,8 @@ class GroupEncoder:
         Group of every row, in ``0 .. n_groups - 1``.
     labels : tuple
         The value (or tuple of values) each code stands for.
+    columns : tuple
+        Names of several columns, in the order of the values in a label; empty if a name stands for two of them.
 
     Raises
     ------
@@ -63,17 +65,22 @@ class GroupEncoder:
                 "RateParityClassifier, LossParityClassifier, GroupLossClassifier and GroupLossRegressor, alone or as "
                 "heads, and by the metrics rate_gap, loss_parity_gap and group_rates."
             )
+        self.columns: tuple[Hashable, ...] = ()
         self.labels: tuple[Hashable, ...]
         if table.shape[1] == 1:
             codes, values = _ranks(table.iloc[:, 0])
             self.labels = tuple(values)
         else:
             codes, self.labels = _combinations(table)
+            if table.columns.is_unique:
+                self.columns = tuple(table.columns.tolist())
         self.codes: np.ndarray = np.asarray(codes, dtype=np.int64)
 
     @staticmethod
-    def encode(sensitive_features: Any, labels: tuple[Hashable, ...]) -> np.ndarray:
-        """Codes of new rows among known ``labels``.
+    def encode(sensitive_features: Any, labels: tuple[Hashable, ...], columns: tuple[Hashable, ...] = ()) -> np.ndarray:
+        """Codes of new rows among known ``labels``, with the columns in the order of these names.
+
+        Columns with other names are taken as they come.
 
         Returns
         -------
@@ -84,7 +91,10 @@ class GroupEncoder:
         ValueError
             If a row belongs to a group that is not among ``labels``; the message names it.
         """
-        seen = GroupEncoder(sensitive_features)
+        table = as_table(sensitive_features)
+        if columns and not sp.issparse(table) and len(columns) == table.shape[1] and set(columns) == set(table.columns):
+            table = table[list(columns)]
+        seen = GroupEncoder(table)
         position = {label: code for code, label in enumerate(labels)}
         unknown = [label for label in seen.labels if label not in position]
         if unknown:
@@ -241,11 +251,14 @@ class Groups(NamedTuple):
         Names of the codes.
     unions : Unions, optional
         The groups, if they overlap.
+    columns : tuple, optional
+        Names of several columns of sensitive features, in the order of the values in a label.
     """
 
     codes: np.ndarray
     labels: tuple[Hashable, ...]
     unions: Unions | None = None
+    columns: tuple[Hashable, ...] = ()
 
     @classmethod
     def of(cls, sensitive_features: Any, overlapping: bool = False) -> Self:
@@ -256,7 +269,7 @@ class Groups(NamedTuple):
                 membership = Membership(sensitive_features)
                 return cls(membership.codes, membership.labels, membership.unions)
         encoder = GroupEncoder(sensitive_features)
-        return cls(encoder.codes, encoder.labels)
+        return cls(encoder.codes, encoder.labels, columns=encoder.columns)
 
     @property
     def names(self) -> tuple[Hashable, ...]:

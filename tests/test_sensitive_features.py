@@ -4,8 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
 
-from fairconstrained import PartialParityClassifier, RateParityClassifier, certify, fairness_report, gap_interval
+from fairconstrained import (
+    FairHeadClassifier,
+    PartialParityClassifier,
+    RateParityClassifier,
+    certify,
+    fairness_report,
+    gap_interval,
+)
 from fairconstrained.checks.messages import shortened_table
 from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.groups import GroupEncoder, Groups
@@ -19,6 +27,7 @@ from fairconstrained.metrics import (
     statistical_parity_gap,
     subset_auc_gap,
 )
+from fairconstrained.postprocessing import GroupThresholdClassifier, ScoreShiftPostprocessor
 
 N = 120
 CODES = np.arange(N) % 2
@@ -249,3 +258,39 @@ def test_no_message_lists_more_than_ten_groups(ask):
         ask()
     listed = [line for line in str(error.value).split("Known") if line]
     assert all(text.count("group ") <= 12 for text in listed)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PartialParityClassifier(None, group_interactions=True),
+        FairHeadClassifier(LogisticRegression(), RateParityClassifier(0.3), use_groups=True, random_state=0),
+        GroupThresholdClassifier(LogisticRegression(), 0.5, random_state=0),
+        GroupThresholdClassifier(LogisticRegression(), 0.1, small_groups="merge", random_state=0),
+        ScoreShiftPostprocessor(LogisticRegression(), kappa=0.2, protected=(0, 1)),
+    ],
+    ids=["interactions", "head", "thresholds", "merged", "shifts"],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_several_columns_are_told_apart_by_their_names(estimator):
+    # groups of 48, 24, 36 and 12 rows, the same values in both columns
+    groups = pd.DataFrame({"female": np.arange(N) % 5 < 2, "black": np.arange(N) % 10 % 3 == 1}).astype(int)
+    y = (SCORES + groups["female"] + np.random.default_rng(2).normal(size=N) > 0.6).astype(int)
+    fitted = estimator.fit(X, y, sensitive_features=groups)
+
+    def scores(features):
+        return fitted.decision_function(X, sensitive_features=features)
+
+    expected = scores(groups)
+    np.testing.assert_array_equal(scores(groups[["black", "female"]]), expected)
+    np.testing.assert_array_equal(scores(groups.to_numpy()), expected)
+    renamed = groups.set_axis(["black", "sex"], axis=1)  # other names: the columns count as they come
+    np.testing.assert_array_equal(scores(renamed), expected)
+    assert not np.array_equal(scores(groups.to_numpy()[:, ::-1]), expected)
+
+
+def test_two_columns_of_one_name_count_as_they_come():
+    groups = pd.DataFrame(np.column_stack([CODES, np.arange(N) % 3 % 2]), columns=["sex", "sex"])
+    fitted = model().fit(X, Y, sensitive_features=groups)
+    expected = fitted.decision_function(X, sensitive_features=groups.to_numpy())
+    np.testing.assert_array_equal(fitted.decision_function(X, sensitive_features=groups), expected)

@@ -142,6 +142,6 @@ class MeasuresOtherRows(TellsOutcome):
                     "metadata to predict, such as cross_val_predict, TunedThresholdClassifierCV and VotingClassifier, "
                     "needs group_interactions=False."
                 )
-            codes = fitted.small.encode(sensitive_features, fitted.labels)
+            codes = fitted.small.encode(sensitive_features, fitted.labels, self._group_columns)
             check_group_of_every_row(codes.size, X.shape[0])
         return fitted.offset + fitted.scale * fitted.model.scores(fitted.start.model_state, X, codes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,6 +30,8 @@ class PosesProblem(BaseEstimator, ABC):
 
     #: Whether a table of booleans says which groups rows belong to; otherwise its columns are combined.
     _takes_overlapping_groups: ClassVar[bool] = False
+    #: Names of several columns of sensitive features in a fit.
+    _group_columns: tuple[Hashable, ...] = ()
     #: Names under which every constraint is to compare small groups, see `_measuring`; empty where rows tell.
     _known_groups: Sequence[Mapping[str, str | None]] = ()
     #: Whether every group is to be compared, however small.
@@ -67,11 +69,12 @@ class PosesProblem(BaseEstimator, ABC):
         sample_weight: np.ndarray | None,
         small: SmallGroups = NO_SMALL_GROUPS,
     ) -> FairData:
-        """The data that the terms are bound to; sets ``groups_``."""
+        """The data that the terms are bound to; sets ``groups_`` and the names of their columns."""
         given = Stratified.of(sensitive_features)
         groups = encode_groups(given.features, target.values, sample_weight, self._takes_overlapping_groups)
         groups = small.applied(groups)
         self.groups_ = as_labels(() if given.features is None else groups.names)
+        self._group_columns = groups.columns
         return FairData.from_arrays(
             X,
             target.values,

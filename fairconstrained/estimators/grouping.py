@@ -78,14 +78,18 @@ class SmallGroups(NamedTuple):
         labels = tuple(dict.fromkeys([*kept, *(small[label] for label in groups.labels if label in small)]))
         place = {label: code for code, label in enumerate(labels)}
         codes = np.array([place[small.get(label, label)] for label in groups.labels], dtype=np.int64)
-        return Groups(codes[groups.codes], labels)
+        return groups._replace(codes=codes[groups.codes], labels=labels)
 
     def n_ignored(self, groups: Groups) -> int:
         """How many of the groups are left out of the constraints."""
         return len(set(self.ignored).intersection(groups.labels))
 
-    def encode(self, sensitive_features: Any, labels: tuple[Hashable, ...]) -> np.ndarray:
+    def encode(
+        self, sensitive_features: Any, labels: tuple[Hashable, ...], columns: tuple[Hashable, ...]
+    ) -> np.ndarray:
         """Codes of new rows among the labels of a fit, of which one may stand for all merged groups.
+
+        ``columns`` are the names of the columns of the fit, see `GroupEncoder.encode`.
 
         Raises
         ------
@@ -93,10 +97,11 @@ class SmallGroups(NamedTuple):
             If a row belongs to a group that was not seen in `fit`; the message names it.
         """
         if not self.merged:
-            return GroupEncoder.encode(sensitive_features, labels)
+            return GroupEncoder.encode(sensitive_features, labels, columns)
         places = {label: code for code, label in enumerate(labels)}
         places |= dict.fromkeys(self.merged, labels.index(MERGED))
-        return np.array(list(places.values()), dtype=np.int64)[GroupEncoder.encode(sensitive_features, tuple(places))]
+        codes = GroupEncoder.encode(sensitive_features, tuple(places), columns)
+        return np.array(list(places.values()), dtype=np.int64)[codes]
 
 
 NO_SMALL_GROUPS = SmallGroups()

@@ -112,11 +112,15 @@ class GroupTargets(NamedTuple):
     labels : tuple
         Names of the groups.
     overlap : bool
+        Whether groups overlap.
+    names : tuple
+        Names of several columns of sensitive features, in the order of the values in a label.
     """
 
     columns: np.ndarray
     labels: tuple[Hashable, ...]
     overlap: bool
+    names: tuple[Hashable, ...] = ()
 
     @classmethod
     def of(cls, sensitive_features: Any, n_samples: int, overlapping: bool) -> GroupTargets:
@@ -126,7 +130,7 @@ class GroupTargets(NamedTuple):
         groups = Groups.of(sensitive_features, overlapping)
         check_group_of_every_row(groups.codes.size, n_samples)
         if groups.unions is None:
-            return cls(groups.codes[:, None], groups.labels, False)
+            return cls(groups.codes[:, None], groups.labels, False, groups.columns)
         return cls(groups.unions.of_rows(groups.codes).toarray().astype(int), groups.names, True)
 
     @property
@@ -197,7 +201,7 @@ class GroupTargets(NamedTuple):
         groups = Groups(self.columns[:, 0], self.labels)
         small = SmallGroups(merged=tuple(self.labels[code] for code in rare))
         joined = (small if rare.size > 1 else small.joined_by_smallest(groups)).applied(groups)
-        return GroupTargets(joined.codes[:, None], joined.labels, False)
+        return self._replace(columns=joined.codes[:, None], labels=joined.labels)
 
     def indicators(self) -> np.ndarray:
         """Membership of the rows, without the first of groups that do not overlap; shape (n_samples, n_columns)."""
@@ -215,7 +219,7 @@ class GroupTargets(NamedTuple):
             that overlap with other columns or values than 0 and 1.
         """
         if not self.overlap:
-            return np.eye(len(self.labels))[GroupEncoder.encode(sensitive_features, self.labels)][:, 1:]
+            return np.eye(len(self.labels))[GroupEncoder.encode(sensitive_features, self.labels, self.names)][:, 1:]
         given = as_table(sensitive_features)
         table = pd.DataFrame(given.toarray()) if sp.issparse(given) else given
         if table.shape[1] != len(self.labels):

@@ -186,7 +186,7 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
                 f"{self._why_groups}: pass sensitive_features to predict, decision_function, predict_proba and score; "
                 f"{BY_ROUTING}."
             )
-        codes = self._small.encode(sensitive_features, self._labels)
+        codes = self._small.encode(sensitive_features, self._labels, self._group_columns)
         check_group_of_every_row(codes.size, scores.shape[0])
         return self._changed(scores, codes)
 

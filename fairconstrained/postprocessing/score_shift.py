@@ -120,14 +120,15 @@ class ScoreShiftPostprocessor(Postprocessor):
         slopes, shifts = self._check_parameters()
         y = as_targets(y)
         weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
-        codes, labels, _ = encode_groups(sensitive_features, y, weights)
+        groups = encode_groups(sensitive_features, y, weights)
+        codes, labels = groups.codes, groups.labels
         self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
         self._take_names()
         positive = self._encode_target(y, weights).values > 0
         scores = self._raw_scores(X, sensitive_features)
         check_consistent_length(scores, y)
         self.groups_ = as_labels(labels if sensitive_features is not None else ())
-        self._labels = labels
+        self._labels, self._group_columns = labels, groups.columns
         if len(labels) == 1:
             # no search: an AUC needs the two classes only
             self.protected_, self.slope_, self.shift_ = None, 1.0, 0.0
