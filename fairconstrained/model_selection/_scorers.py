@@ -331,8 +331,8 @@ def _resolve_response(metric: Metric, response: str) -> str:
     argument = arguments[1] if len(arguments) > 1 else None
     if argument not in _RESPONSE_OF_ARGUMENT:
         raise ValueError(
-            f"What {_name_of(metric)} judges cannot be told from its second argument ({argument}); "
-            f"pass response=, one of {list(RESPONSES)}."
+            f"What {_name_of(metric)} judges cannot be told from its second argument ({argument}); give it one of the "
+            f"names {list(_RESPONSE_OF_ARGUMENT)}. A scorer can also be told by response=, one of {list(RESPONSES)}."
         )
     return _RESPONSE_OF_ARGUMENT[argument]
 

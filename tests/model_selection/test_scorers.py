@@ -358,7 +358,7 @@ def test_auto_reads_the_argument_name():
     assert make_fairness_scorer(lambda y_true, y_pred: 0.0).response == "predict"
     assert make_fairness_scorer(lambda y_true, y_score: 0.0).response == "decision_function"
     assert make_fairness_scorer(lambda y_true, y_proba: 0.0).response == "predict_proba"
-    with pytest.raises(ValueError, match=r"second argument \(stuff\).*pass response="):
+    with pytest.raises(ValueError, match=r"second argument \(stuff\).* names \['y_pred'.* by response="):
         make_fairness_scorer(lambda y_true, stuff: 0.0)
     with pytest.raises(ValueError, match="response must be one of"):
         make_fairness_scorer(independence_gap, response="scores")
