@@ -201,9 +201,10 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
     def _may_step(self, solver: Solver, problem: Problem) -> bool:
         """Whether steps to the fits without a fold may stand for these fits."""
-        if not has_steps(problem) or fold_obstacle(problem, _STEP_FOLDS, self._fold_units(problem)):
+        if not self._bounds_anything(problem) or not has_steps(problem):
             return False
-        return self._has_optimism(solver, problem)
+        obstacle = fold_obstacle(problem, _STEP_FOLDS, self._fold_units(problem))
+        return not obstacle and self._has_optimism(solver, problem)
 
     def _estimated_by_steps(self, problem: Problem, result: SolverResult) -> NewRowEstimates | None:
         """Estimates by steps from a result to the fits without a fold.

@@ -339,6 +339,7 @@ def test_too_few_rows_for_an_estimate(rows):
 def test_nothing_bounded_is_nothing_estimated(rows):
     assert fitted(rates(None), rows).new_row_gaps_ == {}
     assert fitted(rates(None, promise="new_rows"), rows).new_row_gaps_ == {}
+    assert fitted(GroupLossClassifier(None, constraint="loss_parity"), rows).new_row_gaps_ == {}
 
 
 @pytest.mark.slow
