@@ -80,7 +80,8 @@ class NewRowEstimates:
             largest = float(np.max(known))
             possible = _MOST if np.size(known) <= _DIFFERENCES_OF_TWO else _MOST_OF_MORE
             bound = (possible if most is None else most) * constraint.kappa
-            part = min(1.0, bound / largest) if largest > least * constraint.kappa else 0.0
+            is_worth_it = largest > max(least * constraint.kappa, 0.0)  # the floor None is minus infinity
+            part = min(1.0, bound / largest) if is_worth_it else 0.0
             bounds.append(constraint.with_optimism(part * known) if part else constraint)
         is_same = all(new is old for new, old in zip(bounds, problem.constraints, strict=True))
         return problem if is_same else replace(problem, constraints=tuple(bounds))

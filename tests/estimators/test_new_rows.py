@@ -342,6 +342,14 @@ def test_nothing_bounded_is_nothing_estimated(rows):
     assert fitted(GroupLossClassifier(None, constraint="loss_parity"), rows).new_row_gaps_ == {}
 
 
+def test_a_floor_without_a_bound_is_estimated_beside_another_constraint(rows):
+    both = [("floor", GroupRates("log_loss", kappa=None, rule="floor")), ("gap", GroupRates("log_loss", kappa=0.02))]
+    model = fitted(GroupLossClassifier(constraint=both), rows)
+    assert model.constraint_values_["gap"] <= 0.02
+    least = model.new_row_gaps_["floor"].estimate
+    assert least == pytest.approx(model.group_losses_["loss"].min(), abs=0.02)
+
+
 @pytest.mark.slow
 def test_a_promise_that_is_not_kept_is_said(wide):
     with pytest.warns(ConvergenceWarning, match=r"No smaller bound in the fit kept it"):
