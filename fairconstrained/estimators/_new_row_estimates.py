@@ -55,7 +55,8 @@ class NewRowEstimates:
     optimism : dict
         Optimism of the differences by the constraint's name, where the fit makes up for it; a constant score has none.
     own_errors : dict
-        Standard errors of the metrics of the model of all rows, where they were computed before the estimates.
+        Standard errors of the metrics of the model of all rows, or of scores near its own by models that have not seen
+        the row; empty where they are still to be computed.
     has_constant : bool
         Whether one of the models that the estimates are made of gives all rows the same score.
     """

@@ -224,7 +224,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         """Estimates by scores ``unseen`` without one of ``n_folds`` folds, beside the ``scores`` of the fit itself."""
         seen = np.array([constraint.metric(scores) for constraint in problem.constraints])
         held = HeldOutScores(unseen, (), seen, [constraint.differences(scores) for constraint in problem.constraints])
-        errors = self._own_errors(problem, scores)
+        errors = self._own_errors(problem, unseen)  # losses of rows that a fit has seen vary less
         return replace(self._told_by(problem, held, n_folds, how, errors), own_errors=errors)
 
     def _solved_again(

@@ -349,6 +349,21 @@ def test_steps_that_lead_away_from_the_bound_are_no_estimate():
 
 
 @pytest.mark.usefixtures("new_row_estimates")
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.NewRowsWarning")
+def test_standard_errors_are_those_of_losses_of_rows_not_seen():
+    """A fit of d features to n rows of noise leaves 1 - d / n of its variance, and 1 / (1 - d / n) on new rows."""
+    rng = np.random.default_rng(0)
+    n_samples, n_features = 400, 100
+    X, noise, groups = rng.normal(size=(n_samples, n_features)), rng.normal(size=n_samples), np.repeat([0, 1], 200)
+    model = GroupLossRegressor(0.5).fit(X, noise, sensitive_features=groups)
+    (told,) = model.new_row_gaps_.values()
+    assert told.how.startswith("steps")
+    # half of a squared normal number varies by its variance times the root of 1/2
+    expected = 1 / (1 - n_features / n_samples) * np.sqrt(1 / 2) / np.sqrt(200)
+    assert told.standard_error == pytest.approx(expected, rel=0.3)
+
+
+@pytest.mark.usefixtures("new_row_estimates")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("constraint", "kappa", "power"), [("mean_score_parity", 50.0, 1), ("loss_parity", 5e4, 2)])
 def test_a_fit_does_not_depend_on_the_unit_of_the_target(numbers, constraint, kappa, power):
