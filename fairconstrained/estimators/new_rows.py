@@ -30,7 +30,7 @@ from fairconstrained.features import beside
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, SolverResult, has_steps, scores_without_folds
-from fairconstrained.solvers.cross_fitted_models import fewest_in_cells
+from fairconstrained.solvers.cross_fitted_models import fewest_in_cells, has_few_in_cells
 from fairconstrained.solvers.resuming import saved_minima
 
 __all__ = ["TellsNewRows"]
@@ -38,6 +38,9 @@ __all__ = ["TellsNewRows"]
 #: Folds that "auto" stands for, by promise, where a solver has none of its own. Two take about as long as the fit; five
 #: have more rows to fit on.
 _FOLDS = {"training": 2, "new_rows": 5}
+#: Folds that "auto" stands for where losses of linear scores are bounded and the smallest cell has fewer rows than so
+#: many for each feature: models of half of these rows are far worse than that of all.
+_FOLDS_OF_FEW, _FEW_ROWS = 5, 8
 #: Folds of the steps by which linear scores find their optimism, which cost little.
 _STEP_FOLDS = 20
 #: Least and largest optimism that linear scores make up for, in multiples of ``kappa``. With 1 no gap is left on rows
@@ -61,7 +64,8 @@ class BoundsNewRows:
     new_row_folds : int, "auto" or None, default="auto"
         Folds of the rows for ``new_row_gaps_``. "auto": the five of the solvers "cross_fitted" and
         "cross_fitted_network", and 20 for losses of linear scores, which take a step each in place of a fit; elsewhere
-        2, or 5 with ``promise="new_rows"``. Boosted trees of a part of the rows are fewer in proportion. None: no
+        2, or 5 with ``promise="new_rows"`` and for bounds on groups' losses where linear scores have few rows for each
+        feature. Boosted trees of a part of the rows are fewer in proportion. None: no
         estimate, no optimism that is made up for, and no advice in ``hints_``, as all take further fits.
     """
 
@@ -137,6 +141,15 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
     def _n_folds(self) -> int | None:
         return _FOLDS[self.promise] if self.new_row_folds == "auto" else self.new_row_folds  # type: ignore[return-value]
+
+    def _folds_of_fits(self, problem: Problem) -> int | None:
+        """Number of folds without which models are fitted; None: no estimate."""
+        n_folds = self._n_folds()
+        if n_folds is None or self.new_row_folds != "auto" or not isinstance(problem.model, LinearModel):
+            return n_folds
+        bounds_few = any(c.is_fitted_loss for c in problem.constraints) and has_few_in_cells(problem, _FEW_ROWS)
+        takes_more = bounds_few and not fold_obstacle(problem, _FOLDS_OF_FEW, self._fold_units(problem))
+        return max(n_folds, _FOLDS_OF_FEW) if takes_more else n_folds
 
     def _solved_and_estimated(
         self, solver: Solver, problem: Problem, start: Start | None, of_folds: Sequence[Start | None], seed: int
@@ -240,7 +253,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
     def _begun(self, estimate: Callable[[], NewRowEstimates], problem: Problem) -> Callable[[], NewRowEstimates]:
         """Begin with the estimates in another process, if one can lead them, and return what waits for them."""
-        n_folds = self._n_folds()
+        n_folds = self._folds_of_fits(problem)
         # where minima are saved, they are met in the same order again
         if n_folds is None or not self._bounds_anything(problem) or saved_minima() is not None:
             return estimate
@@ -266,7 +279,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
         None are those of fits to the other rows, which begin at ``begin`` where they have no start of their own.
         """
-        n_folds = self._n_folds() if states is None else len(states)
+        n_folds = self._folds_of_fits(problem) if states is None else len(states)
         if n_folds is None or not self._bounds_anything(problem):
             return NewRowEstimates({})
         units = self._fold_units(problem)

@@ -364,6 +364,20 @@ def test_standard_errors_are_those_of_losses_of_rows_not_seen():
 
 
 @pytest.mark.usefixtures("new_row_estimates")
+def test_models_of_half_of_few_rows_are_no_estimate():
+    """With a feature for every five rows, models of half of the rows nearly separate the classes."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(10_300, 60)), rng.integers(0, 2, 10_300)
+    y = X[:, 0] + rng.logistic(size=groups.size) > 0
+    model = GroupLossClassifier("minimax").fit(X[:300], y[:300], sensitive_features=groups[:300])
+    (told,) = model.new_row_gaps_.values()
+    (measured,) = model.constraint_values(X[300:], y[300:], sensitive_features=groups[300:]).values()
+    assert told.how == "5-fold cross-fitting"
+    assert told.estimate == pytest.approx(measured, abs=0.25)
+    assert told.standard_error < 0.25
+
+
+@pytest.mark.usefixtures("new_row_estimates")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("constraint", "kappa", "power"), [("mean_score_parity", 50.0, 1), ("loss_parity", 5e4, 2)])
 def test_a_fit_does_not_depend_on_the_unit_of_the_target(numbers, constraint, kappa, power):
