@@ -11,8 +11,10 @@ from fairconstrained.constraints import BoundConstraint
 from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.problem import Problem, Start
 
-__all__ = ["NewRowEstimates", "NewRowGap"]
+__all__ = ["CONSTANT_SCORE", "NewRowEstimates", "NewRowGap"]
 
+#: How the estimate of a constant score is made.
+CONSTANT_SCORE = "the constant score itself"
 #: Largest optimism that is made up for, in multiples of ``kappa``: of two groups, and of more. From 2 on, no model is
 #: within both bounds: that on rows seen and that on rows not seen. Beyond 1, equal groups are not, and the order of
 #: more than two is hard to turn round: fits ended at reversed scores.
@@ -101,7 +103,7 @@ class NewRowEstimates:
         for constraint in known:
             value, gap = constraint.metric(scores), gaps[constraint.name]
             if not np.ptp(scores):  # models of folds that are not constant say nothing of it
-                gaps[constraint.name] = NewRowGap(value, errors[constraint.name], "the constant score itself")
+                gaps[constraint.name] = NewRowGap(value, errors[constraint.name], CONSTANT_SCORE)
                 continue
             if self.has_constant:  # nor they, if one is constant, of a model that is not
                 how = f"the training rows, as a model of {gap.how} has a constant score"

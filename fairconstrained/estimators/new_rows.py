@@ -22,7 +22,7 @@ from fairconstrained.estimators._cross_fitted_gaps import (
     held_out_scores,
     optimism,
 )
-from fairconstrained.estimators._new_row_estimates import NewRowEstimates, NewRowGap
+from fairconstrained.estimators._new_row_estimates import CONSTANT_SCORE, NewRowEstimates, NewRowGap
 from fairconstrained.estimators._posing import PosesProblem
 from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.estimators.shared_rows import SharedRows
@@ -195,7 +195,13 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     def _estimated_after(
         self, solver: Solver, problem: Problem, result: SolverResult, of_folds: Sequence[Start | None], seed: int
     ) -> NewRowEstimates:
-        """Estimate by models without folds that the solver tells, or that are fitted from a start near the result."""
+        """Estimate by models without folds that the solver tells, or that are fitted from a start near the result.
+
+        A constant score has learnt nothing from any row, so that other models say nothing of it.
+        """
+        scores, n_folds = problem.scores(result.model_state), self._n_folds_to_fit(problem)
+        if n_folds is not None and not np.ptp(scores):
+            return self._told_beside(problem, scores, scores, n_folds, CONSTANT_SCORE)
         states = solver.without_folds(problem, result) if self._may_tell_folds(solver, problem) else None
         begin = None if states is not None else solver.start_of_parts(problem, result)
         starts = of_folds if begin is None else ()  # the result for all rows under the same bounds is nearer
@@ -253,13 +259,17 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
     def _begun(self, estimate: Callable[[], NewRowEstimates], problem: Problem) -> Callable[[], NewRowEstimates]:
         """Begin with the estimates in another process, if one can lead them, and return what waits for them."""
-        n_folds = self._folds_of_fits(problem)
         # where minima are saved, they are met in the same order again
-        if n_folds is None or not self._bounds_anything(problem) or saved_minima() is not None:
-            return estimate
-        if fold_obstacle(problem, n_folds, self._fold_units(problem)):
+        if self._n_folds_to_fit(problem) is None or saved_minima() is not None:
             return estimate
         return beside(problem.data.X, estimate)
+
+    def _n_folds_to_fit(self, problem: Problem) -> int | None:
+        """Number of folds, without one of which after the other models are to be fitted; None where they cannot be."""
+        n_folds = self._folds_of_fits(problem)
+        if n_folds is None or not self._bounds_anything(problem):
+            return None
+        return None if fold_obstacle(problem, n_folds, self._fold_units(problem)) else n_folds
 
     def _may_tell_folds(self, solver: Solver, problem: Problem) -> bool:
         """Whether the solver may tell the models without a fold of its own, so that no other fits are needed."""

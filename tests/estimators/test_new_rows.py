@@ -531,6 +531,25 @@ def test_a_constant_score_has_the_same_metric_on_new_rows(rows):
     assert gap.how == "the constant score itself"
 
 
+def test_a_constant_score_takes_no_fits_of_folds(monkeypatch):
+    sizes, solve_part = [], PartialParityClassifier._solve_part
+
+    def recorded(self, solver, problem, *others):
+        sizes.append(problem.data.n_samples)
+        return solve_part(self, solver, problem, *others)
+
+    monkeypatch.setattr(PartialParityClassifier, "_solve_part", recorded)
+    groups = np.repeat([0, 1], 100)
+    y = np.random.default_rng(0).random(200) < 0.3 + 0.4 * groups
+    # the only feature is the group, so that no score but a constant one keeps the bound
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that it is constant
+        model = fitted(PartialParityClassifier(0.02, random_state=0), (groups[:, None], y, groups))
+    assert not np.ptp(model.decision_function(groups[:, None]))
+    assert model.new_row_gaps_["statistical_parity"][::2] == (0.0, "the constant score itself")
+    assert set(sizes) <= {200}  # the model without the bound, for the hint
+
+
 def test_a_constant_model_of_a_fold_says_nothing_of_a_model_that_is_not(rows):
     problem, _ = _problem_of(rows)
     gap = NewRowGap(0.0, 0.3, "2-fold cross-fitting")
