@@ -21,6 +21,7 @@ __all__ = [
     "Membership",
     "Strata",
     "Unions",
+    "in_order_of",
     "is_membership",
     "threshold_groups",
 ]
@@ -47,7 +48,7 @@ class GroupEncoder:
         Group of every row, in ``0 .. n_groups - 1``.
     labels : tuple
         The value (or tuple of values) each code stands for.
-    columns : tuple
+    column_names : tuple
         Names of several columns, in the order of the values in a label; empty if a name stands for two of them.
 
     Raises
@@ -65,7 +66,7 @@ class GroupEncoder:
                 "RateParityClassifier, LossParityClassifier, GroupLossClassifier and GroupLossRegressor, alone or as "
                 "heads, and by the metrics rate_gap, loss_parity_gap and group_rates."
             )
-        self.columns: tuple[Hashable, ...] = ()
+        self.column_names: tuple[Hashable, ...] = ()
         self.labels: tuple[Hashable, ...]
         if table.shape[1] == 1:
             codes, values = _ranks(table.iloc[:, 0])
@@ -73,14 +74,21 @@ class GroupEncoder:
         else:
             codes, self.labels = _combinations(table)
             if table.columns.is_unique:
-                self.columns = tuple(table.columns.tolist())
+                self.column_names = tuple(table.columns.tolist())
         self.codes: np.ndarray = np.asarray(codes, dtype=np.int64)
 
     @staticmethod
-    def encode(sensitive_features: Any, labels: tuple[Hashable, ...], columns: tuple[Hashable, ...] = ()) -> np.ndarray:
-        """Codes of new rows among known ``labels``, with the columns in the order of these names.
+    def encode(
+        sensitive_features: Any, labels: tuple[Hashable, ...], column_names: tuple[Hashable, ...] = ()
+    ) -> np.ndarray:
+        """Codes of new rows among known labels.
 
-        Columns with other names are taken as they come.
+        Parameters
+        ----------
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        labels : tuple
+        column_names : tuple, default=()
+            Names of the columns in the order of the values in a label, see `in_order_of`.
 
         Returns
         -------
@@ -91,10 +99,7 @@ class GroupEncoder:
         ValueError
             If a row belongs to a group that is not among ``labels``; the message names it.
         """
-        table = as_table(sensitive_features)
-        if columns and not sp.issparse(table) and len(columns) == table.shape[1] and set(columns) == set(table.columns):
-            table = table[list(columns)]
-        seen = GroupEncoder(table)
+        seen = GroupEncoder(in_order_of(sensitive_features, column_names))
         position = {label: code for code, label in enumerate(labels)}
         unknown = [label for label in seen.labels if label not in position]
         if unknown:
@@ -103,6 +108,16 @@ class GroupEncoder:
                 f"Known groups: {shortened(labels)}."
             )
         return np.array([position[label] for label in seen.labels], dtype=np.int64)[seen.codes]
+
+
+def in_order_of(sensitive_features: Any, column_names: tuple[Hashable, ...]) -> Any:
+    """Return sensitive features with their columns in the order of these names; those with other names as they are."""
+    if not column_names:
+        return sensitive_features
+    table = as_table(sensitive_features)
+    if sp.issparse(table) or len(column_names) != table.shape[1] or set(column_names) != set(table.columns):
+        return sensitive_features
+    return table[list(column_names)]
 
 
 def is_membership(sensitive_features: Any) -> bool:
@@ -251,14 +266,14 @@ class Groups(NamedTuple):
         Names of the codes.
     unions : Unions, optional
         The groups, if they overlap.
-    columns : tuple, optional
-        Names of several columns of sensitive features, in the order of the values in a label.
+    column_names : tuple, optional
+        Names of the columns of sensitive features if there are several, in the order of the values in a label.
     """
 
     codes: np.ndarray
     labels: tuple[Hashable, ...]
     unions: Unions | None = None
-    columns: tuple[Hashable, ...] = ()
+    column_names: tuple[Hashable, ...] = ()
 
     @classmethod
     def of(cls, sensitive_features: Any, overlapping: bool = False) -> Self:
@@ -269,7 +284,7 @@ class Groups(NamedTuple):
                 membership = Membership(sensitive_features)
                 return cls(membership.codes, membership.labels, membership.unions)
         encoder = GroupEncoder(sensitive_features)
-        return cls(encoder.codes, encoder.labels, columns=encoder.columns)
+        return cls(encoder.codes, encoder.labels, column_names=encoder.column_names)
 
     @property
     def names(self) -> tuple[Hashable, ...]:

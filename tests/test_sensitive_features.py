@@ -4,10 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from fairconstrained import (
+    AUCFairClassifier,
     FairHeadClassifier,
+    LossParityClassifier,
     PartialParityClassifier,
     RateParityClassifier,
     certify,
@@ -273,8 +276,7 @@ def test_no_message_lists_more_than_ten_groups(ask):
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_several_columns_are_told_apart_by_their_names(estimator):
-    # groups of 48, 24, 36 and 12 rows, the same values in both columns
-    groups = pd.DataFrame({"female": np.arange(N) % 5 < 2, "black": np.arange(N) % 10 % 3 == 1}).astype(int)
+    groups = COLUMNS  # groups of 48, 24, 36 and 12 rows
     y = (SCORES + groups["female"] + np.random.default_rng(2).normal(size=N) > 0.6).astype(int)
     fitted = estimator.fit(X, y, sensitive_features=groups)
 
@@ -282,11 +284,42 @@ def test_several_columns_are_told_apart_by_their_names(estimator):
         return fitted.decision_function(X, sensitive_features=features)
 
     expected = scores(groups)
-    np.testing.assert_array_equal(scores(groups[["black", "female"]]), expected)
+    np.testing.assert_array_equal(scores(TURNED), expected)
     np.testing.assert_array_equal(scores(groups.to_numpy()), expected)
     renamed = groups.set_axis(["black", "sex"], axis=1)  # other names: the columns count as they come
     np.testing.assert_array_equal(scores(renamed), expected)
     assert not np.array_equal(scores(groups.to_numpy()[:, ::-1]), expected)
+
+
+#: Two columns with the same values, and the same in another order.
+COLUMNS = pd.DataFrame({"female": np.arange(N) % 5 < 2, "black": np.arange(N) % 10 % 3 == 1}).astype(int)
+TURNED = COLUMNS[["black", "female"]]
+
+
+def test_columns_in_another_order_are_measured_as_the_same_groups():
+    fitted = AUCFairClassifier(0.5, protected=(0, 1), random_state=0).fit(X, Y, sensitive_features=COLUMNS)
+    measured = fitted.constraint_values(X, Y, sensitive_features=TURNED)
+    assert measured == fitted.constraint_values(X, Y, sensitive_features=COLUMNS)
+    assert measured != fitted.constraint_values(X, Y, sensitive_features=TURNED.to_numpy())
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        AUCFairClassifier(0.05, surrogate="quadratic", objective="auc", protected=(0, 1)),
+        LossParityClassifier(0.01, hidden_layer_sizes=(3,), batch_size=30, random_state=0),
+    ],
+    ids=["moments", "epochs"],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_streams_tell_columns_apart_by_their_names(estimator):
+    def streamed(second):
+        fitted = clone(estimator).partial_fit(X, Y, classes=[0, 1], sensitive_features=COLUMNS)
+        return fitted.partial_fit(X, 1 - Y, sensitive_features=second).decision_function(X)
+
+    expected = streamed(COLUMNS)
+    np.testing.assert_array_equal(streamed(TURNED), expected)
+    assert not np.array_equal(streamed(TURNED.to_numpy()), expected)
 
 
 def test_two_columns_of_one_name_count_as_they_come():

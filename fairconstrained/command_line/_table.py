@@ -75,7 +75,7 @@ class AuditTable:
             weights=_numbers(frame, options.weight),
             strata=frame[options.strata] if options.strata else None,
             pos_label=_positive(labels, options.pos_label),
-            threshold=_threshold(scores, options.threshold),
+            threshold=_threshold(scores, options.threshold, decided=options.decision is not None),
         )
 
     @property
@@ -187,7 +187,7 @@ def _is_number(value: Any, text: str) -> bool:
         return False
 
 
-def _threshold(scores: pd.Series | None, asked: float | None) -> float:
+def _threshold(scores: pd.Series | None, asked: float | None, decided: bool) -> float:
     if scores is None:
         return 0.0
     if scores.isin([0, 1]).all():
@@ -199,7 +199,7 @@ def _threshold(scores: pd.Series | None, asked: float | None) -> float:
         return asked
     if scores.between(0, 1).all():
         return 0.5
-    if scores.min() >= 0:
+    if scores.min() >= 0 and not decided:
         raise ValueError(
             f"column {scores.name!r} has scores from {scores.min():g} to {scores.max():g}, neither probabilities nor "
             "log-odds: say with --threshold above which score a decision is positive."

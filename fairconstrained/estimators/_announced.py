@@ -73,7 +73,8 @@ def announced_groups(
             "partial_fit takes no overlapping groups, such as a table of booleans in sensitive_features; call fit with "
             "all rows."
         )
-    labels = GroupEncoder(known).labels if known is not None else (None,)
+    encoder = None if known is None else GroupEncoder(known)
+    labels = (None,) if encoder is None else encoder.labels
     if len(labels) == 1 and bounded:
         warnings.warn(
             nothing_to_compare(
@@ -84,7 +85,7 @@ def announced_groups(
             FairnessWarning,
             stacklevel=depth,
         )
-    return labels
+    return labels, () if encoder is None else encoder.column_names
 
 
 def class_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -97,13 +98,15 @@ def class_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.searchsorted(classes, y)
 
 
-def codes_of(y: np.ndarray, sensitive_features: Any, classes: np.ndarray, labels: tuple) -> np.ndarray:
+def codes_of(
+    y: np.ndarray, sensitive_features: Any, classes: np.ndarray, labels: tuple, column_names: tuple
+) -> np.ndarray:
     """Group of every row; raises ValueError for a class or group that was not announced."""
     class_codes(y, classes)
     if len(labels) > 1 and sensitive_features is None:
         raise ValueError("partial_fit needs the sensitive_features of every row once there are groups.")
     if sensitive_features is None:
         return np.zeros(len(y), dtype=int)
-    codes = GroupEncoder.encode(sensitive_features, labels)
+    codes = GroupEncoder.encode(sensitive_features, labels, column_names)
     check_group_of_every_row(codes.size, len(y))
     return codes

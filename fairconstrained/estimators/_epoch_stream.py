@@ -82,7 +82,7 @@ class EpochStreaming(BaseFairEstimator):
         self._remember_rows(X, among_others=last is not None)
         if last is None:
             self.classes_ = announced_classes(classes, None, several=True)
-            labels = announced_groups(
+            labels, self._group_columns = announced_groups(
                 sensitive_features,
                 groups,
                 bounded=self._asks_for_fairness(),
@@ -92,7 +92,7 @@ class EpochStreaming(BaseFairEstimator):
             self.groups_ = as_labels(() if labels == (None,) else labels)
         else:
             labels = last.labels
-        codes = codes_of(y, sensitive_features, self.classes_, labels)
+        codes = codes_of(y, sensitive_features, self.classes_, labels, self._group_columns)
         target = self._known_target(y)
         data = FairData.from_arrays(X, target.values, codes, labels, weights)
         problem = self._problem(data, target)

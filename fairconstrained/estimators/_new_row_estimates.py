@@ -83,7 +83,7 @@ class NewRowEstimates:
             largest = float(np.max(known))
             possible = _MOST if np.size(known) <= _DIFFERENCES_OF_TWO else _MOST_OF_MORE
             bound = (possible if most is None else most) * constraint.kappa
-            is_worth_it = largest > max(least * constraint.kappa, 0.0)  # the floor None is minus infinity
+            is_worth_it = largest > max(least * constraint.kappa, 0.0)  # kappa=None of a floor is minus infinity
             part = min(1.0, bound / largest) if is_worth_it else 0.0
             bounds.append(constraint.with_optimism(part * known) if part else constraint)
         is_same = all(new is old for new, old in zip(bounds, problem.constraints, strict=True))
@@ -102,7 +102,7 @@ class NewRowEstimates:
         errors = self.own_errors or standard_errors(known, problem.data, scores, units)
         for constraint in known:
             value, gap = constraint.metric(scores), gaps[constraint.name]
-            if not np.ptp(scores):  # models of folds that are not constant say nothing of it
+            if not np.ptp(scores, axis=0).any():  # models of folds that are not constant say nothing of it
                 gaps[constraint.name] = NewRowGap(value, errors[constraint.name], CONSTANT_SCORE)
                 continue
             if self.has_constant:  # nor they, if one is constant, of a model that is not

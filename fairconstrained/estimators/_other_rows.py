@@ -16,6 +16,7 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._outcome import Target, TellsOutcome
 from fairconstrained.estimators._rows import checked_features, checked_rows
 from fairconstrained.estimators.grouping import Stratified
+from fairconstrained.groups import in_order_of
 
 __all__ = ["MeasuresOtherRows"]
 
@@ -120,8 +121,10 @@ class MeasuresOtherRows(TellsOutcome):
         check_is_fitted(self)
         X, y, sample_weight = self._checked_rows(X, y, sample_weight, reset=False)
         target = self._known_target(y)
-        data = copy.copy(self)._data(X, target, sensitive_features, sample_weight, self._fitted.small)
-        scores = (self._scores_of(X, Stratified.of(sensitive_features).features) - target.offset) / target.scale
+        given = Stratified.of(sensitive_features)
+        given = given._replace(features=in_order_of(given.features, self._group_columns))
+        data = copy.copy(self)._data(X, target, given, sample_weight, self._fitted.small)
+        scores = (self._scores_of(X, given.features) - target.offset) / target.scale
         return data, scores[data.order]
 
     def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:

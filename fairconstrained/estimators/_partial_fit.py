@@ -144,7 +144,7 @@ class AUCStreaming(BaseFairEstimator):
         self._remember_rows(X, among_others=stream is not None)
         stream = self._begin_stream(X, classes, sensitive_features, groups) if stream is None else stream.copy()
         self._settings(stream.labels)  # an error, if it is one, now and not when the coefficients are asked for
-        codes = codes_of(y, sensitive_features, self.classes_, stream.labels)
+        codes = codes_of(y, sensitive_features, self.classes_, stream.labels, self._group_columns)
         stream.add(X, codes, y == self.classes_[1], weights)
         self._stream = stream
         for name in (*self.__dict__.get("_model_attributes", ()), *_SOLVED):
@@ -177,7 +177,8 @@ class AUCStreaming(BaseFairEstimator):
 
     def _begin_stream(self, X: Any, classes: Any, sensitive_features: Any, groups: Any) -> MomentStream | SaddleStream:
         self.classes_ = announced_classes(classes, getattr(self, "classes_", None))
-        labels = announced_groups(sensitive_features, groups, bounded=self.kappa is not None, depth=6)
+        bounded = self.kappa is not None
+        labels, self._group_columns = announced_groups(sensitive_features, groups, bounded=bounded, depth=6)
         self.groups_ = as_labels(() if labels == (None,) else labels)
         settings = self._settings(labels)
         linear = self.module is None and self.hidden_layer_sizes is None

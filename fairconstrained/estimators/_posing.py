@@ -74,7 +74,7 @@ class PosesProblem(BaseEstimator, ABC):
         groups = encode_groups(given.features, target.values, sample_weight, self._takes_overlapping_groups)
         groups = small.applied(groups)
         self.groups_ = as_labels(() if given.features is None else groups.names)
-        self._group_columns = groups.columns
+        self._group_columns = groups.column_names
         return FairData.from_arrays(
             X,
             target.values,

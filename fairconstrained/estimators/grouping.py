@@ -85,11 +85,11 @@ class SmallGroups(NamedTuple):
         return len(set(self.ignored).intersection(groups.labels))
 
     def encode(
-        self, sensitive_features: Any, labels: tuple[Hashable, ...], columns: tuple[Hashable, ...]
+        self, sensitive_features: Any, labels: tuple[Hashable, ...], column_names: tuple[Hashable, ...]
     ) -> np.ndarray:
         """Codes of new rows among the labels of a fit, of which one may stand for all merged groups.
 
-        ``columns`` are the names of the columns of the fit, see `GroupEncoder.encode`.
+        ``column_names`` are those of the fit, see `in_order_of`.
 
         Raises
         ------
@@ -97,10 +97,10 @@ class SmallGroups(NamedTuple):
             If a row belongs to a group that was not seen in `fit`; the message names it.
         """
         if not self.merged:
-            return GroupEncoder.encode(sensitive_features, labels, columns)
+            return GroupEncoder.encode(sensitive_features, labels, column_names)
         places = {label: code for code, label in enumerate(labels)}
         places |= dict.fromkeys(self.merged, labels.index(MERGED))
-        codes = GroupEncoder.encode(sensitive_features, tuple(places), columns)
+        codes = GroupEncoder.encode(sensitive_features, tuple(places), column_names)
         return np.array(list(places.values()), dtype=np.int64)[codes]
 
 

@@ -38,9 +38,9 @@ __all__ = ["TellsNewRows"]
 #: Folds that "auto" stands for, by promise, where a solver has none of its own. Two take about as long as the fit; five
 #: have more rows to fit on.
 _FOLDS = {"training": 2, "new_rows": 5}
-#: Folds that "auto" stands for where losses of linear scores are bounded and the smallest cell has fewer rows than so
-#: many for each feature: models of half of these rows are far worse than that of all.
-_FOLDS_OF_FEW, _FEW_ROWS = 5, 8
+#: Folds that "auto" stands for where losses of groups are bounded, and rows are few for linear scores of so many
+#: features: models of half of these rows are far worse than the model of all rows.
+_FOLDS_OF_FEW = 5
 #: Folds of the steps by which linear scores find their optimism, which cost little.
 _STEP_FOLDS = 20
 #: Least and largest optimism that linear scores make up for, in multiples of ``kappa``. With 1 no gap is left on rows
@@ -63,10 +63,11 @@ class BoundsNewRows:
         fits of each fold: of linear scores these are fits without bounds, and a search in few directions follows.
     new_row_folds : int, "auto" or None, default="auto"
         Folds of the rows for ``new_row_gaps_``. "auto": the five of the solvers "cross_fitted" and
-        "cross_fitted_network", and 20 for losses of linear scores, which take a step each in place of a fit; elsewhere
-        2, or 5 with ``promise="new_rows"`` and for bounds on groups' losses where linear scores have few rows for each
-        feature. Boosted trees of a part of the rows are fewer in proportion. None: no
-        estimate, no optimism that is made up for, and no advice in ``hints_``, as all take further fits.
+        "cross_fitted_network", and 20 where losses of linear scores take a step each in place of a fit; elsewhere 2, or
+        5 with ``promise="new_rows"`` and where losses of groups are bounded, no step is possible, and linear scores
+        have fewer than eight rows of the smallest group for each feature. Boosted trees of a part of the rows are fewer
+        in proportion. None: no estimate, no optimism that is made up for, and no advice in ``hints_``, as all take
+        further fits.
     """
 
     promise: str = parameter("training", [StrOptions({"training", "new_rows"})])
@@ -143,11 +144,11 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         return _FOLDS[self.promise] if self.new_row_folds == "auto" else self.new_row_folds  # type: ignore[return-value]
 
     def _folds_of_fits(self, problem: Problem) -> int | None:
-        """Number of folds without which models are fitted; None: no estimate."""
+        """Number of folds of an estimate that is made by fits; None: no estimate."""
         n_folds = self._n_folds()
         if n_folds is None or self.new_row_folds != "auto" or not isinstance(problem.model, LinearModel):
             return n_folds
-        bounds_few = any(c.is_fitted_loss for c in problem.constraints) and has_few_in_cells(problem, _FEW_ROWS)
+        bounds_few = any(c.is_fitted_loss for c in problem.constraints) and has_few_in_cells(problem)
         takes_more = bounds_few and not fold_obstacle(problem, _FOLDS_OF_FEW, self._fold_units(problem))
         return max(n_folds, _FOLDS_OF_FEW) if takes_more else n_folds
 
@@ -197,10 +198,10 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     ) -> NewRowEstimates:
         """Estimate by models without folds that the solver tells, or that are fitted from a start near the result.
 
-        A constant score has learnt nothing from any row, so that other models say nothing of it.
+        Models of the folds say nothing of a constant score, so that none are fitted: the estimate is its own metric.
         """
         scores, n_folds = problem.scores(result.model_state), self._n_folds_to_fit(problem)
-        if n_folds is not None and not np.ptp(scores):
+        if n_folds is not None and not np.ptp(scores, axis=0).any():
             return self._told_beside(problem, scores, scores, n_folds, CONSTANT_SCORE)
         states = solver.without_folds(problem, result) if self._may_tell_folds(solver, problem) else None
         begin = None if states is not None else solver.start_of_parts(problem, result)
@@ -228,10 +229,11 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     def _estimated_by_steps(self, problem: Problem, result: SolverResult) -> NewRowEstimates | None:
         """Estimates by steps from a result to the fits without a fold.
 
-        None where the result keeps no bounds, or the steps lead away from them.
+        None where the result keeps no bounds or is a constant score, or the steps lead away from the bounds.
         """
         params = result.model_state
-        unseen = None if result.status.is_infeasible else scores_without_folds(problem, params, _STEP_FOLDS)
+        is_told = not result.status.is_infeasible and np.ptp(problem.scores(params))
+        unseen = scores_without_folds(problem, params, _STEP_FOLDS) if is_told else None
         if unseen is None:
             return None
         how = f"steps to the fits without one of {_STEP_FOLDS} folds"
@@ -265,7 +267,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         return beside(problem.data.X, estimate)
 
     def _n_folds_to_fit(self, problem: Problem) -> int | None:
-        """Number of folds, without one of which after the other models are to be fitted; None where they cannot be."""
+        """The number of folds if models without a fold can be fitted, else None."""
         n_folds = self._folds_of_fits(problem)
         if n_folds is None or not self._bounds_anything(problem):
             return None

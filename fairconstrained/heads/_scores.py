@@ -113,14 +113,14 @@ class GroupTargets(NamedTuple):
         Names of the groups.
     overlap : bool
         Whether groups overlap.
-    names : tuple
-        Names of several columns of sensitive features, in the order of the values in a label.
+    column_names : tuple
+        Names of the columns of sensitive features if there are several, in the order of the values in a label.
     """
 
     columns: np.ndarray
     labels: tuple[Hashable, ...]
     overlap: bool
-    names: tuple[Hashable, ...] = ()
+    column_names: tuple[Hashable, ...] = ()
 
     @classmethod
     def of(cls, sensitive_features: Any, n_samples: int, overlapping: bool) -> GroupTargets:
@@ -130,7 +130,7 @@ class GroupTargets(NamedTuple):
         groups = Groups.of(sensitive_features, overlapping)
         check_group_of_every_row(groups.codes.size, n_samples)
         if groups.unions is None:
-            return cls(groups.codes[:, None], groups.labels, False, groups.columns)
+            return cls(groups.codes[:, None], groups.labels, False, groups.column_names)
         return cls(groups.unions.of_rows(groups.codes).toarray().astype(int), groups.names, True)
 
     @property
@@ -219,7 +219,8 @@ class GroupTargets(NamedTuple):
             that overlap with other columns or values than 0 and 1.
         """
         if not self.overlap:
-            return np.eye(len(self.labels))[GroupEncoder.encode(sensitive_features, self.labels, self.names)][:, 1:]
+            codes = GroupEncoder.encode(sensitive_features, self.labels, self.column_names)
+            return np.eye(len(self.labels))[codes][:, 1:]
         given = as_table(sensitive_features)
         table = pd.DataFrame(given.toarray()) if sp.issparse(given) else given
         if table.shape[1] != len(self.labels):

@@ -196,7 +196,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         if merged:  # they share a threshold
             self._small = SmallGroups(merged=tuple(merged))
             data, bounds = self._bound(constraints, targets, self._small.applied(groups), weights)
-        self._labels, self._group_columns = data.labels, groups.columns
+        self._labels, self._group_columns = data.labels, groups.column_names
         self.groups_ = as_labels(() if sensitive_features is None else data.labels)
         self.ignored_groups_ = _compared_as(None, data.labels, bounds)
         idle = {name: bound.compared_as for name, (_, bound) in bounds.items() if not bound.compares}

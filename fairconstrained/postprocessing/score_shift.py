@@ -128,7 +128,7 @@ class ScoreShiftPostprocessor(Postprocessor):
         scores = self._raw_scores(X, sensitive_features)
         check_consistent_length(scores, y)
         self.groups_ = as_labels(labels if sensitive_features is not None else ())
-        self._labels, self._group_columns = labels, groups.columns
+        self._labels, self._group_columns = labels, groups.column_names
         if len(labels) == 1:
             # no search: an AUC needs the two classes only
             self.protected_, self.slope_, self.shift_ = None, 1.0, 0.0

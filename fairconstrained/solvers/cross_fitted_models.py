@@ -39,7 +39,7 @@ __all__ = [
 
 #: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
 _MOST, _RANK = 6, 1e-2
-#: Rows of the smallest compared cell for each feature, below which models are shrunken.
+#: Rows of the smallest compared cell for each feature, below which they are few: models are shrunken then.
 _FEW_ROWS = 8
 #: Rows with a curvature for each feature, below which a direction is noise; the share of the rows that have one where
 #: scores were halved, and how often they are at most.
@@ -147,10 +147,10 @@ def has_few_rows(problem: Problem) -> bool:
         return False
     if obstacle_to_shared_scores(problem) or not has_convex_hessian(problem):
         return False
-    return has_few_in_cells(problem, _FEW_ROWS)
+    return has_few_in_cells(problem)
 
 
-def has_few_in_cells(problem: Problem, of_each_feature: int) -> bool:
+def has_few_in_cells(problem: Problem, of_each_feature: int = _FEW_ROWS) -> bool:
     """Whether the smallest compared cell has fewer rows than so many for each feature."""
     return fewest_in_cells(problem, np.inf) < of_each_feature * problem.data.n_features
 

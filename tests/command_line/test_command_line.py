@@ -232,6 +232,15 @@ def test_files_that_cannot_be_read(tmp_path, capsys, content, message):
         _fail([str(path), *SCORED], capsys)
 
 
+def test_points_need_no_threshold_beside_decisions(tmp_path, capsys):
+    path = tmp_path / "scores.csv"
+    path.write_text("hired,score,said,sex\nyes,60,yes,f\nno,10,no,f\nyes,30,no,m\nno,20,no,m\n")
+    assert main(["metrics", str(path), *SCORED, "--decision", "said"]) == 0
+    out, _ = capsys.readouterr()
+    assert "the column 'said' says" in out
+    assert re.search(r"independence_gap +0\.500", out)
+
+
 def test_a_missing_file_and_nothing_to_judge(file, capsys):
     with pytest.raises(ValueError, match=r"there is no file none.csv"):
         _fail(["none.csv", *SCORED], capsys)
