@@ -236,6 +236,16 @@ def test_steps_that_keep_the_bounds_are_not_lost_where_outer_iterations_do_not(m
     assert problem.measured(problem.scores(result.model_state)).excess <= 0
 
 
+def test_outer_iterations_follow_steps_that_have_diverged(make_data, make_problem, monkeypatch):
+    data = make_data(counts=(90, 120), n_features=12)
+    problem = make_problem(data, DemographicParity(0.1).unchecked(data))
+    others = iter([{"start": None, "message": "training stopped in iteration 2"}, {}])
+    change_results(monkeypatch, lambda result, given: replace(result, **next(others)))
+    result = solved(problem, max_rounds=1)
+    assert (result.status, result.message) == (Status.OPTIMAL, "")
+    assert problem.measured(problem.scores(result.model_state)).excess <= 0
+
+
 def test_outer_iterations_follow_steps_that_do_not_settle(make_data, make_problem, monkeypatch):
     data = make_data(counts=(90, 120), n_features=12)
     problem = make_problem(data, DemographicParity(0.1).unchecked(data))
