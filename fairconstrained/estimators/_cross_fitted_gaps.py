@@ -79,6 +79,7 @@ def held_out_scores(
     fit: Fit,
     starts: Sequence[Start | None],
     shared: SharedRows,
+    ends_at_constant: bool = False,
 ) -> HeldOutScores:
     """Fit without one fold after the other, and score it.
 
@@ -94,6 +95,9 @@ def held_out_scores(
         Where the fits with another ``kappa`` ended.
     shared : SharedRows
         Keeps the parts of the rows.
+    ends_at_constant : bool, default=False
+        Whether the fits end with the first model that gives all rows the same score, since nothing that the others find
+        is used beside it. The scores of the rows that are left are 0.
     """
     starts = starts if len(starts) == n_folds else [None] * n_folds
     scores, ends, metrics, differences, spreads = None, [], [], [], []
@@ -108,8 +112,10 @@ def held_out_scores(
         metrics.append([each.metric(of_seen) for each in rest.constraints])
         differences.append([each.differences(of_seen) for each in rest.constraints])
         if scores is None:  # a score of every row, or one of every class
-            scores = np.empty((problem.data.n_samples, *found.shape[1:]))
+            scores = np.zeros((problem.data.n_samples, *found.shape[1:]))
         scores[unseen] = found
+        if ends_at_constant and not spreads[-1]:
+            break
     assert scores is not None  # there are folds
     means = [None if own[0] is None else np.mean(own, axis=0) for own in zip(*differences, strict=True)]
     return HeldOutScores(scores, tuple(ends), np.mean(metrics, axis=0), means, not all(spreads))
