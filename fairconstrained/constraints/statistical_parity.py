@@ -100,7 +100,7 @@ class BoundStatisticalParity(BoundSplitParity):
 
     ignores_shifts: ClassVar[bool] = True
 
-    @property
+    @cached_property
     def component_names(self) -> tuple[str, ...]:
         """Level, group and side of every component."""
         return tuple(
