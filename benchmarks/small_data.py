@@ -29,7 +29,7 @@ MODELS: dict[str, Callable[..., Any]] = {
     "rates of decisions": lambda **params: RateParityClassifier(0.05, **params),
     "AUC between groups": lambda **params: AUCFairClassifier(0.05, **params),
     "group AUC": lambda **params: PartialParityClassifier(0.05, constraint="group_auc", **params),
-    "largest group loss": lambda **params: GroupLossClassifier(**params),
+    "largest group loss": lambda **params: GroupLossClassifier("minimax", **params),
 }
 
 
