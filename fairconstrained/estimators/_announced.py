@@ -51,8 +51,10 @@ def announced_classes(classes: Any, known: np.ndarray | None, several: bool = Fa
 
 def announced_groups(
     sensitive_features: Any, groups: Any, bounded: bool, depth: int, overlapping: bool = False
-) -> tuple:
-    """Labels of the groups that may come, ``(None,)`` where there are none; warns of a vacuous constraint.
+) -> tuple[tuple, tuple]:
+    """Labels of the groups that may come, and the names of their columns; warns of a vacuous constraint.
+
+    Where there are no groups the labels are ``(None,)``.
 
     Parameters
     ----------

@@ -227,11 +227,12 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         names = lightgbm_names()
         for name, value in (self.lgbm_params or {}).items():
             if name not in names:  # LightGBM would leave it out without a word
-                other = _REFUSED.get(names.get(nearest(name, names), ""))
+                alike = nearest(name, names)
+                other = _REFUSED.get(names.get(alike, ""))
                 raise ValueError(
                     f"lgbm_params has {name!r}, which is no parameter of LightGBM; "
                     + (
-                        f"it looks like {nearest(name, names)!r}, which lgbm_params cannot set: {other}."
+                        f"it looks like {alike!r}, which lgbm_params cannot set: {other}."
                         if other
                         else "give it the name that it has in LightGBM's documentation, or leave it out."
                         + meant(name, names)

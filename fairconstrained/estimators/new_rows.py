@@ -231,13 +231,13 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
 
         None where the result keeps no bounds or is a constant score, or the steps lead away from the bounds.
         """
-        params = result.model_state
-        is_told = not result.status.is_infeasible and np.ptp(problem.scores(params))
+        params, scores = result.model_state, problem.scores(result.model_state)
+        is_told = not result.status.is_infeasible and np.ptp(scores)
         unseen = scores_without_folds(problem, params, _STEP_FOLDS) if is_told else None
         if unseen is None:
             return None
         how = f"steps to the fits without one of {_STEP_FOLDS} folds"
-        return self._told_beside(problem, problem.scores(params), unseen, _STEP_FOLDS, how)
+        return self._told_beside(problem, scores, unseen, _STEP_FOLDS, how)
 
     def _told_beside(
         self, problem: Problem, scores: np.ndarray, unseen: np.ndarray, n_folds: int, how: str

@@ -73,12 +73,15 @@ def scores_without_folds(problem: Problem, params: np.ndarray, n_folds: int) -> 
     others = [np.flatnonzero(folds != fold) for fold in range(n_folds)]
     rests = [whole.at(rows) for rows in others]
     model: Any = problem.model
-    steps = _steps(problem, whole, solution, others, rests)
+    aims, active = whole.values()[solution.active], solution.active
+    missing = [aims - rest.values()[active] for rest in rests]
+    steps = _steps(problem, whole, solution, others, rests, missing)
     moved = scores[:, None] + model.column_scores([steps], problem.data)
-    ends = [rest.values_at(moved[rows, fold]) for fold, (rows, rest) in enumerate(zip(others, rests, strict=True))]
-    before, after = (np.abs(values - whole.values()).max(axis=0) for values in ([r.values() for r in rests], ends))
-    if not (after <= before)[solution.active].all():  # also where they are NaN
-        return None
+    if active.size:
+        ends = (rest.values_at(moved[rows, fold]) for fold, (rows, rest) in enumerate(zip(others, rests, strict=True)))
+        left = [aims - end[active] for end in ends]
+        if not (np.abs(left).max(axis=0) <= np.abs(missing).max(axis=0)).all():  # also where they are NaN
+            return None
     return moved[np.arange(scores.size), folds]
 
 
@@ -123,14 +126,17 @@ class _Rows:
 
     def values(self) -> np.ndarray:
         """Components of the constraints; ndarray of shape (n_components,)."""
-        terms: Any = self.problem.constraints
-        return np.concatenate([c.of_losses(own, np.empty(0)) for c, own in zip(terms, self.losses[1:], strict=True)])
+        return self._components(self.losses[1:])
 
     def values_at(self, scores: np.ndarray) -> np.ndarray:
         """Components of the constraints at other scores of the rows; ndarray of shape (n_components,)."""
         terms: Any = self.problem.constraints
         y, at = self.problem.data.y, torch.from_numpy(scores)
-        return np.concatenate([c.of_losses(c.row_loss.of(at, y).numpy(), np.empty(0)) for c in terms])
+        return self._components([c.row_loss.of(at, y).numpy() for c in terms])
+
+    def _components(self, losses: Sequence[np.ndarray]) -> np.ndarray:
+        terms: Any = self.problem.constraints
+        return np.concatenate([c.of_losses(own, np.empty(0)) for c, own in zip(terms, losses, strict=True)])
 
     def slope(self, multipliers: np.ndarray) -> np.ndarray:
         """Slopes of the Lagrangian in the scores; ndarray of shape (n_samples,)."""
@@ -180,9 +186,17 @@ def _solution(problem: Problem, whole: _Rows, params: np.ndarray, scores: np.nda
 
 
 def _steps(
-    problem: Problem, whole: _Rows, solution: _Solution, others: Sequence[np.ndarray], rests: Sequence[_Rows]
+    problem: Problem,
+    whole: _Rows,
+    solution: _Solution,
+    others: Sequence[np.ndarray],
+    rests: Sequence[_Rows],
+    missing: Sequence[np.ndarray],
 ) -> np.ndarray:
-    """Steps to the solutions without one fold after the other; ndarray of shape (n_params, n_folds)."""
+    """Steps to the solutions without one fold after the other; ndarray of shape (n_params, n_folds).
+
+    ``missing`` is what the active components of the other rows have to rise by, for one fold after the other.
+    """
     model: Any = problem.model
     data, multipliers, n_folds = problem.data, solution.multipliers, len(rests)
     slopes = np.zeros((n_folds + 1, data.n_samples))
@@ -192,19 +206,18 @@ def _steps(
     gradients = pulled_back(model, data, map(torch.from_numpy, slopes))
     parts = [np.delete(np.arange(data.n_samples), rows) for rows in others]
     hessians = [_hessian(model, data.at(rows), by_row[rows]) for rows in parts]
-    total, values, size = np.sum(hessians, axis=0), whole.values(), model.n_params
+    total, size = np.sum(hessians, axis=0), model.n_params
     penalty = np.where(np.arange(size) < model.n_features, model.alpha, 0.0)
     system = np.zeros((size + solution.active.size, size + solution.active.size))
     system[:size, size:], system[size:, :size] = solution.normals, solution.normals.T
     reach = np.sum(solution.normals * np.linalg.solve(_ridged(total + np.diag(penalty)), solution.normals), axis=0)
     system[size:, size:] = -np.diag(_YIELD * np.abs(reach))
     steps = []
-    for fold, rest in enumerate(rests):
+    for fold, rise in enumerate(missing):
         # folds have the same share of every group and label
         hessian = (total - hessians[fold]) * (n_folds / (n_folds - 1)) + np.diag(penalty)
         system[:size, :size] = _ridged(hessian)
-        missing = (values - rest.values())[solution.active]
-        step = np.linalg.solve(system, np.append(gradients[:, 0] - gradients[:, fold + 1], missing))
+        step = np.linalg.solve(system, np.append(gradients[:, 0] - gradients[:, fold + 1], rise))
         steps.append(step[:size])
     return np.column_stack(steps)
 
