@@ -276,7 +276,8 @@ def test_verbose(classes, capsys):
         (RateParityClassifier(0.25, verbose=1), "kappa is 0.25"),
     ],
 )
-def test_the_summary_and_the_bar_tell_what_the_user_asked_for(classes, capfd, model, end):
+def test_the_summary_and_the_bar_tell_what_the_user_asked_for(classes, capfd, monkeypatch, model, end):
+    monkeypatch.setenv("COLUMNS", "120")  # old versions of tqdm cut the text to the width that a parent process has set
     fit(model, classes)
     out, err = capfd.readouterr()
     assert out.splitlines()[1].endswith(f"; {end}")
