@@ -51,6 +51,13 @@ def test_the_page_on_notions_has_every_name():
     assert {*NAMED_RATES, *decision_rates.__all__} - code_on("notions") == set()
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "guide").glob("*.rst")), ids=lambda page: page.stem)
+def test_formulas_stand_below_code_or_a_picture(page):
+    text = page.read_text(encoding="utf8")
+    before, formula, _ = text.partition(".. math::")
+    assert not formula or re.search(r"^\.\. (literalinclude|code-block|image)::", before, re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     "module", ["adversarial", "datasets", "metrics", "postprocessing", "preprocessing", "reductions"]
 )

@@ -8,11 +8,11 @@ from fairconstrained.metrics import group_auc_gap, inter_group_auc_gap, intra_gr
 from fairconstrained.model_selection import get_fairness_scorer, make_fairness_scorer
 from fairconstrained.plotting import SubsetRocDisplay
 
+# the gaps
 X, y, group = make_biased_classification(2000, group_shift=(0.5, 0.0), random_state=0)
 model = LogisticRegression().fit(X, y)
 scores = model.decision_function(X)
 
-# the gaps
 print(f"group        {group_auc_gap(y, scores, sensitive_features=group):.3f}")
 print(f"intra-group  {intra_group_auc_gap(y, scores, sensitive_features=group):.3f}")
 gap, table = inter_group_auc_gap(y, scores, sensitive_features=group, return_groups=True)

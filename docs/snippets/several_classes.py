@@ -14,6 +14,7 @@ from fairconstrained import (
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap, loss_parity_gap, statistical_parity_gap
 from fairconstrained.plotting import ScoreDensityDisplay
 
+# rates
 rng = np.random.default_rng(0)
 group = rng.choice(["f", "m"], 2000)
 X = rng.normal(size=(2000, 4))
@@ -21,7 +22,6 @@ X[:, :2] += 0.6 * (group == "m")[:, None]
 scores = X @ rng.normal(size=(4, 3)) + rng.gumbel(size=(2000, 3))
 y = np.array(["low", "mid", "high"])[scores.argmax(axis=1)]
 
-# rates
 model = RateParityClassifier(0.05).fit(X, y, sensitive_features=group)
 print(model.classes_, model.coef_.shape, model.predict_proba(X[:1]).round(2))
 print(independence_gap(y, model.predict(X), sensitive_features=group))  # at most 0.05, up to one row
