@@ -124,7 +124,8 @@ Accuracy and gaps are means over three parts of rows that the fits have not seen
   Ind  difference between the groups' shares of positive decisions: independence, demographic parity
   Sp   sum of the differences in true and in false positive rates: separation, equalized odds
   Sf   sum of the differences in the shares of positives among equal decisions: sufficiency, predictive parity
-  training, new rows  the gap that the method bounds ("of"), on the rows of the fit and on new ones
+  training, new rows  the gap that the method bounds ("of"), on the rows of the fit and on new ones; a head bounds
+       that of scores by models that have not seen the row, and on the rows of the fit its gap may be larger
   seconds  of one fit;  *  needs the group for predictions;  -  no scores, no bound, or no rows to measure it on
 """
 
