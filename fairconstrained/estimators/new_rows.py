@@ -62,12 +62,11 @@ class BoundsNewRows:
         aims a quarter of a standard error of the estimate lower, but not below half of ``kappa``, and takes several
         fits of each fold: of linear scores these are fits without bounds, and a search in few directions follows.
     new_row_folds : int, "auto" or None, default="auto"
-        Folds of the rows for ``new_row_gaps_``. "auto": the five of the solvers "cross_fitted" and
-        "cross_fitted_network", and 20 where losses of linear scores take a step each in place of a fit; elsewhere 2, or
-        5 with ``promise="new_rows"`` and where losses of groups are bounded, no step is possible, and linear scores
-        have fewer than eight rows of the smallest group for each feature. Boosted trees of a part of the rows are fewer
-        in proportion. None: no estimate, no optimism that is made up for, and no advice in ``hints_``, as all take
-        further fits.
+        Number of folds for ``new_row_gaps_``, see :doc:`/guide/kappa`. "auto": 5 with the solvers "cross_fitted" and
+        "cross_fitted_network", and 20 where losses of linear scores take one step for each in place of a fit; elsewhere
+        2, or 5 with ``promise="new_rows"``, and where losses of groups are bounded and rows are few for the number of
+        features. None saves the time of these fits: there is no estimate, fits do not make up for the optimism that it
+        shows, and ``hints_`` has no advice.
     """
 
     promise: str = parameter("training", [StrOptions({"training", "new_rows"})])

@@ -72,7 +72,7 @@ class CrossFitted(Solver):
     five rows for each feature have them, the directions are those at a half, a quarter, ... of its scores, until half
     of the rows have them.
 
-    Where there are fewer than ten rows for each feature, the unconstrained model knows many labels by heart. Then the
+    Where there are fewer than ten rows for each feature, the unconstrained model has memorised many labels. Then the
     directions are those at constant scores, which know none, with a ridge as large as the diagonal of the curvature.
 
     The methods for b are, in turn, `SequentialQuadratic` from the unconstrained model (not for ratios of rates);

@@ -73,7 +73,7 @@ class NewtonBoosting(Solver, is_registered=False):
     those of two, and the model is the mean of them. Metrics, objective and multipliers are those of the scores that
     every row has from the one, or as a mean from the two, which have not seen it, and so are the bounds; slopes are
     those of each booster's own scores of all rows. The width of the surrogates falls to .3 standard deviations only, as
-    trees learn by heart which rows are next to the threshold: boosters differ there, and their mean has a larger gap
+    trees memorise which rows are next to the threshold: boosters differ there, and their mean has a larger gap
     than each of them. Where decisions are compared and a bound is exceeded by more than a quarter of kappa in the
     second half of the trees, the surrogates become logistic functions of width one, which have slopes for all rows.
 
