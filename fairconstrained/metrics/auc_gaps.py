@@ -15,7 +15,7 @@ from fairconstrained.cells import cell_sums
 from fairconstrained.checks.protected import protected_code
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, CellUnions, auc_differences
-from fairconstrained.metrics.cell_aucs import LARGEST_GAPS, ScoredRows, centred_aucs_of_groups
+from fairconstrained.metrics.cell_aucs import ScoredRows, centred_aucs_of_groups
 from fairconstrained.metrics.rates import AGGREGATES, Aggregate
 from fairconstrained.metrics.validation import (
     GroupedRows,
@@ -94,7 +94,8 @@ class GroupComparison:
         """The largest of the gaps; 0 for a single group, NaN if any is."""
         if self.rows.n_groups == 1:
             return 0.0
-        gaps = LARGEST_GAPS[self.metric](ScoredRows.of(self.scores, *self.rows.arrays), self.positive)
+        scored = ScoredRows.of(self.scores, *self.rows.arrays)
+        gaps = AUC_METRICS[self.metric].gaps(scored.among(self.positive), scored.among(~self.positive))
         return float(np.max(gaps[:1] if self.is_protected else gaps))
 
     def result(

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairconstrained.metrics.cell_aucs import ScoredRows, largest_centred_auc
+
 __all__ = ["AUC_METRICS", "AUCDifference", "CellUnions", "auc_differences", "checked_masks", "mask_cells"]
 
 
@@ -91,27 +93,57 @@ class AUCMetric(NamedTuple):
 
     Attributes
     ----------
-    sets : callable
-        Function from the protected side, the other side and everything to the four sets.
     compares_sides : bool
         Whether it compares two groups with each other, and not one group with everything.
+    sets : callable
+        Function from the protected side, the other side and everything to the four sets.
+    gaps : callable
+        Function from the positives and the negatives, or from all rows and none where labels do not matter, to the
+        largest gap of two groups, or to the gap of every group with everything.
     by_label : bool
         Whether positives are told from negatives.
     """
 
-    sets: Callable[[_Side, _Side, _Side], tuple[tuple[int, ...], ...]]
     compares_sides: bool
+    sets: Callable[[_Side, _Side, _Side], tuple[tuple[int, ...], ...]]
+    gaps: Callable[[ScoredRows, ScoredRows], np.ndarray]
     by_label: bool = True
 
 
 #: The examples of the AUC fairness paper (section 3 and appendix A) by name.
 AUC_METRICS: dict[str, AUCMetric] = {
-    "group_auc": AUCMetric(lambda a, b, every: (a.rows, b.rows, every.rows, every.rows), True, by_label=False),
-    "inter_group": AUCMetric(lambda a, b, every: (a.positives, b.negatives, b.positives, a.negatives), True),
-    "intra_group": AUCMetric(lambda a, b, every: (a.positives, a.negatives, b.positives, b.negatives), True),
-    "positive_equality": AUCMetric(lambda a, b, every: (a.positives, every.positives, every.rows, every.rows), False),
-    "negative_equality": AUCMetric(lambda a, b, every: (a.negatives, every.negatives, every.rows, every.rows), False),
-    "bpsn_bnsp": AUCMetric(lambda a, b, every: (every.positives, a.negatives, a.positives, every.negatives), False),
+    "group_auc": AUCMetric(
+        True,
+        lambda a, b, every: (a.rows, b.rows, every.rows, every.rows),
+        lambda rows, none: np.array([largest_centred_auc(rows.steps())]),
+        by_label=False,
+    ),
+    "inter_group": AUCMetric(
+        True,
+        lambda a, b, every: (a.positives, b.negatives, b.positives, a.negatives),
+        lambda positives, negatives: np.array([largest_centred_auc(positives.steps(), negatives.steps())]),
+    ),
+    "intra_group": AUCMetric(
+        True,
+        lambda a, b, every: (a.positives, a.negatives, b.positives, b.negatives),
+        lambda positives, negatives: np.ptp(positives.within(negatives), keepdims=True),
+    ),
+    "positive_equality": AUCMetric(
+        False,
+        lambda a, b, every: (a.positives, every.positives, every.rows, every.rows),
+        lambda positives, negatives: np.abs(positives.against(positives)),
+    ),
+    "negative_equality": AUCMetric(
+        False,
+        lambda a, b, every: (a.negatives, every.negatives, every.rows, every.rows),
+        lambda positives, negatives: np.abs(negatives.against(negatives)),
+    ),
+    "bpsn_bnsp": AUCMetric(
+        False,
+        lambda a, b, every: (every.positives, a.negatives, a.positives, every.negatives),
+        # the first AUC has the group below
+        lambda positives, negatives: np.abs(negatives.against(positives) + positives.against(negatives)),
+    ),
 }
 
 
@@ -136,7 +168,7 @@ def auc_differences(
     differences : tuple of AUCDifference
         Empty for a single group.
     """
-    sets, compares_sides, _ = AUC_METRICS[metric]
+    compares_sides, sets, *_ = AUC_METRICS[metric]
     groups = range(n_groups)
     sides: list[tuple[int, int | None]]
     if n_groups < 2:

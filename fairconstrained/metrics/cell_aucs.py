@@ -7,7 +7,7 @@ rows of one set: how much of the other set they score above, minus how much they
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from fairconstrained.metrics.intervals import ALL_RANKS, RANK_TOLERANCE, PercentileIntervals
 
 __all__ = [
-    "LARGEST_GAPS",
     "ScoredRows",
     "centred_aucs_of_groups",
     "largest_centred_auc",
@@ -251,40 +250,3 @@ def _excess_above(mass: np.ndarray) -> np.ndarray:
     """Half of what lies below minus half of what lies above each score, the highest first; by columns."""
     sums = np.cumsum(mass, axis=0)
     return sums[-1] / 2 - sums + mass / 2
-
-
-def _by_label(rows: ScoredRows, positive: np.ndarray) -> tuple[ScoredRows, ScoredRows]:
-    return rows.among(positive), rows.among(~positive)
-
-
-def _inter_group(rows: ScoredRows, positive: np.ndarray) -> np.ndarray:
-    above, below = _by_label(rows, positive)
-    return np.array([largest_centred_auc(above.steps(), below.steps())])
-
-
-def _intra_group(rows: ScoredRows, positive: np.ndarray) -> np.ndarray:
-    above, below = _by_label(rows, positive)
-    return np.ptp(above.within(below), keepdims=True)
-
-
-def _bpsn_bnsp(rows: ScoredRows, positive: np.ndarray) -> np.ndarray:
-    above, below = _by_label(rows, positive)
-    # the first AUC has the group below
-    return np.abs(below.against(above) + above.against(below))
-
-
-def _equality(rows: ScoredRows, chosen: np.ndarray) -> np.ndarray:
-    own = rows.among(chosen)
-    return np.abs(own.against(own))
-
-
-#: Functions by the names of `AUC_METRICS`, from the rows and whether each is positive: the gap of every group, where
-#: groups are compared with everything, or the largest gap alone, where they are compared with each other.
-LARGEST_GAPS: dict[str, Callable[[ScoredRows, np.ndarray], np.ndarray]] = {
-    "group_auc": lambda rows, positive: np.array([largest_centred_auc(rows.steps())]),
-    "inter_group": _inter_group,
-    "intra_group": _intra_group,
-    "positive_equality": _equality,
-    "negative_equality": lambda rows, positive: _equality(rows, ~positive),
-    "bpsn_bnsp": _bpsn_bnsp,
-}
