@@ -27,6 +27,7 @@ from . import postprocessing as postprocessing
 from . import problem as problem
 from . import reporting as reporting
 from . import sampling as sampling
+from . import slopes as slopes
 from . import solvers as solvers
 from . import surrogates as surrogates
 from . import tables as tables

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import Cells
+from fairconstrained.slopes import with_own_slopes
 
 __all__ = [
     "GroupMeans",
@@ -77,21 +79,7 @@ class Kernel(ABC):
 
         Differentiable in ``scores`` and ``thresholds``.
         """
-        return _Differentiable.apply(scores, thresholds, width, cells, self)
-
-
-class _Differentiable(torch.autograd.Function):
-    """`Kernel.means_at` for torch."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, thresholds: Tensor, width: float, cells: Cells, kernel: Kernel) -> Tensor:
-        means, ctx.slopes = kernel.means_at(scores.detach().numpy(), thresholds.detach().numpy(), width, cells)
-        return torch.from_numpy(means)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        d_scores, d_thresholds = ctx.slopes(gradients[0].numpy())
-        return torch.from_numpy(d_scores), torch.from_numpy(d_thresholds), None, None, None
+        return with_own_slopes(partial(self.means_at, width=width, cells=cells), scores, thresholds)
 
 
 class LogisticKernel(Kernel):

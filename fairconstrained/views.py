@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from fairconstrained.data import FairData
 from fairconstrained.pairwise import CellQuadratics, PairTerms
+from fairconstrained.slopes import with_own_slopes
 
 __all__ = [
     "ConvexQuadratic",
@@ -94,21 +95,7 @@ class DirectSlopes(FullBatch):
 
     @override
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        return _WithSlopes.apply(scores, aux, self)
-
-
-class _WithSlopes(torch.autograd.Function):
-    """`DirectSlopes.with_slopes` for torch."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, aux: Tensor, term: DirectSlopes) -> Tensor:
-        values, ctx.pull = term.with_slopes(scores.detach().numpy(), aux.detach().numpy())
-        return torch.from_numpy(values)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        of_scores, of_aux = ctx.pull(gradients[0].numpy())
-        return torch.from_numpy(of_scores), torch.from_numpy(of_aux), None
+        return with_own_slopes(self.with_slopes, scores, aux)
 
 
 class RowLosses(DirectSlopes):

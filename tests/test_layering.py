@@ -24,6 +24,7 @@ LAYERS = (
     "tables",
     "data",
     "sampling",
+    "slopes",
     "kernels",
     "surrogates",
     "pairwise",

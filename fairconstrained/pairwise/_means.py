@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +22,7 @@ from fairconstrained.pairwise._grid import (
     table_on_grid,
 )
 from fairconstrained.pairwise._windows import centre, group_potentials, pair_sums
+from fairconstrained.slopes import with_own_slopes
 
 __all__ = ["SoftplusKernel", "interval_weights", "pair_mean", "pair_table"]
 
@@ -77,31 +77,13 @@ def pair_mean(
     TypeError
         If nothing is known about pairs of this kernel.
     """
-    return _PairMean.apply(first, second, first_weights, second_weights, width, kernel)
 
+    def evaluated(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], list[np.ndarray]]]:
+        samples = Sample(one / width, first_weights.numpy()), Sample(other / width, second_weights.numpy())
+        value, *slopes = _evaluate(kernel, *samples)  # at once: they share the sorting, or the grid
+        return np.asarray(value), lambda factor: [factor * (slope / width) for slope in slopes]
 
-class _PairMean(torch.autograd.Function):
-    """Value and gradient at once: they share the sorting, or the grid."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        first: Tensor,
-        second: Tensor,
-        first_weights: Tensor,
-        second_weights: Tensor,
-        width: float,
-        kernel: Any,
-    ) -> Tensor:
-        one = Sample(first.numpy() / width, first_weights.numpy())
-        other = Sample(second.numpy() / width, second_weights.numpy())
-        value, *slopes = _evaluate(kernel, one, other)
-        ctx.slopes = [torch.from_numpy(slope / width) for slope in slopes]
-        return first.new_tensor(value)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return *(grads[0] * slope for slope in ctx.slopes), *[None] * 4
+    return with_own_slopes(evaluated, first, second)
 
 
 #: Pair means of all groups with each other, and a function from factors of the means to the slopes of the rows.
