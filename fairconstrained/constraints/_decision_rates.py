@@ -38,7 +38,7 @@ class BoundDecisionRates(BoundMeanGaps):
         """Largest share of a cell that one row stands for; rounding for a bound on one side, which can be met."""
         if self.notion.reference in _MET_EXACTLY:
             return self.tolerance
-        return float(self.compared_cells().steps.max(initial=0.0))
+        return float(self._cell_sizes.steps.max(initial=0.0))
 
     @override
     def exact(self, scores: np.ndarray) -> float:

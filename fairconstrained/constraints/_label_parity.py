@@ -170,7 +170,7 @@ class BoundGroupRanks(BoundThresholdParity):
     @cached_property
     def _one_row(self) -> Tensor:
         """Share of its cell that the heaviest row has; Tensor of shape (n_cells,)."""
-        return torch.from_numpy(self.compared_cells().shares)
+        return torch.from_numpy(self._cell_sizes.shares)
 
 
 _BOUND: dict[str, type[BoundThresholdParity]] = {"group_and_label": BoundRateParity, "group": BoundGroupRanks}

@@ -63,11 +63,7 @@ class BoundParity(BoundSmoothed):
     @property
     def granularity(self) -> float:
         """Largest share of a cell that one row stands for, as a gap."""
-        return float(self.compared_cells().steps.max())
-
-    def compared_cells(self) -> CellSizes:
-        """Sizes of the groups' cells of every target."""
-        return self._cell_sizes
+        return float(self._cell_sizes.steps.max())
 
     @cached_property
     def _cell_sizes(self) -> CellSizes:

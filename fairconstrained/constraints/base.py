@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -193,6 +194,11 @@ class BoundConstraint(Exact):
 
     def compared_cells(self) -> CellSizes | None:
         """Sizes of the cells of rows that are compared; None where there are none, and `granularity` says it all."""
+        return self._cell_sizes
+
+    @cached_property
+    def _cell_sizes(self) -> CellSizes | None:
+        """Implement `compared_cells` where the sizes take long to count."""
         return None
 
     def check_resolution(self) -> None:

@@ -117,11 +117,7 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
     @property
     def granularity(self) -> float:
         """Largest share of a group's rows in the interval that one row stands for."""
-        return float(self.compared_cells().steps.max())
-
-    def compared_cells(self) -> CellSizes:
-        """Sizes of the groups."""
-        return self._cell_sizes
+        return float(self._cell_sizes.steps.max())
 
     @cached_property
     def _cell_sizes(self) -> CellSizes:

@@ -110,10 +110,6 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
     def resolution(self) -> float:
         return self.limit
 
-    def compared_cells(self) -> CellSizes:
-        """Sizes of the groups' cells of every target."""
-        return self._cell_sizes
-
     @cached_property
     def _cell_sizes(self) -> CellSizes:
         return self.groups.cell_sizes(self.data, self.notion)
@@ -226,7 +222,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
     @property
     def _least_unit(self) -> float:
         """A mean below which groups are not told apart: what one row makes of it."""
-        return self.function.unit * float(self.compared_cells().steps.max(initial=TOLERANCE))
+        return self.function.unit * float(self._cell_sizes.steps.max(initial=TOLERANCE))
 
     def means(self, scores: np.ndarray) -> np.ndarray:
         """Return the exact mean of every cell; ndarray of shape (n_blocks, n_groups)."""
