@@ -131,9 +131,6 @@ def loss_parity_gap(
         labels, in sorted order, the loss is the multinomial log loss, and ``loss`` and ``agg_labels`` keep their
         defaults. Both "equal_opportunity" and "equalized_odds" then compare the groups among the rows of each label,
         and the largest gap counts.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
-        groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
     constraint : {"demographic_parity", "equal_opportunity", "equalized_odds"}, default="demographic_parity"
         Groups of rows whose losses are compared, as above.
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
@@ -253,9 +250,6 @@ def rate_gap(
     y_score : array-like of shape (n_samples,)
         Scores from ``decision_function``; positive ones are positive predictions. Of more than two labels, shape
         (n_samples, n_labels): a column for every label, in sorted order.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
-        groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
     constraint : str, default="demographic_parity"
         Groups of rows whose rates are compared, as above.
     rate : {"indicator", "sigmoid", "hinge"}, default="indicator"

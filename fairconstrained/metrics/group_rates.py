@@ -352,9 +352,6 @@ def group_rates(
         with ``among="all"``.
     y_score : array-like of shape (n_samples,)
         Scores from ``decision_function``; positive ones are positive decisions.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
-        groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
     rate : str, default="selection"
         "selection", "true_positive", "false_positive", "true_negative", "false_negative", "true_and_false_positive"
         (each by itself), "error", "accuracy", "positive_predictive_value", "negative_predictive_value"; "probability",

@@ -157,12 +157,6 @@ def partial_demographic_parity_gap(
     With ``normalize=False`` a pair counts with :math:`|\bar F_g(\hat\theta) - \bar F_{g'}(\hat\theta)|` if
     either rank lies in the interval, and with 0 otherwise.
 
-    Parameters
-    ----------
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Of more than two labels, shape (n_samples, n_labels): a column for
-        every label, in sorted order.
-
     Returns
     -------
     gap : float

@@ -116,9 +116,6 @@ def partial_equal_opportunity_gap(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Of more than two labels, shape (n_samples, n_labels): a column for
-        every label, in sorted order.
     ranks : {"group_and_label", "group"}, default="group_and_label"
         Whether a row's rank is the one among the positives of its group, or the one among all rows of its group.
 
@@ -204,9 +201,6 @@ def partial_equalized_odds_gap(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Of more than two labels, shape (n_samples, n_labels): a column for
-        every label, in sorted order.
     ranks : {"group_and_label", "group"}, default="group_and_label"
         Whether a row's rank is the one among the rows of its group and label, or the one among all rows of its group.
 

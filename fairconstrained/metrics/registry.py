@@ -70,6 +70,18 @@ _IGNORED_LABELS = """Parameters
 y_true : array-like of shape (n_samples,) or None
     Ignored; present so that all metrics share one signature.
 """
+_OVERLAPPING = """Parameters
+----------
+sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+    Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which groups a
+    row belongs to; they may overlap, and the columns of a DataFrame name them.
+"""
+_CUT_SCORES = """Parameters
+----------
+y_score : array-like of shape (n_samples,)
+    Scores, e.g. from ``decision_function``. Of more than two labels, shape (n_samples, n_labels): a column for every
+    label, in sorted order.
+"""
 #: Reasons for which a metric that has the parameter raises ValueError.
 _REASONS = {
     "interval": "the interval is empty, reversed, overlapping or outside [0, 1]",
@@ -238,16 +250,20 @@ def register(response: Response, by_class: bool = True, **entry: Any) -> Callabl
         _ENTRIES[info.name] = info
         if info.is_gap:
             METRICS[info.name] = info
-        return documented_metric(function)
+        return documented_metric(function, info.overlapping)
 
     return add
 
 
-def documented_metric(function: Metric) -> Metric:
+def documented_metric(function: Metric, overlapping: bool = False) -> Metric:
     """Complete the documentation of a metric by parameters that several have, and by reasons for errors."""
     parameters = inspect.signature(function).parameters
-    needs_labels = "None" not in str(parameters.get("y_true"))
-    shared = [_PARAMETERS] if needs_labels else [_IGNORED_LABELS, _PARAMETERS]
+    special = {
+        _IGNORED_LABELS: "None" in str(parameters.get("y_true")),
+        _OVERLAPPING: overlapping,
+        _CUT_SCORES: "threshold" in parameters,
+    }
+    shared = [text for text, applies in special.items() if applies] + [_PARAMETERS]
     reasons = ", ".join(reason for name, reason in _REASONS.items() if name in parameters)
     errors = "Raises\n------\nValueError\n" + textwrap.indent(textwrap.fill(f"If {reasons}.", 116), "    ")
     return documented_by(*shared, errors)(function)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.messages import check_arguments
 from fairconstrained.metrics.auc_gaps import compare_groups, difference_aucs
 from fairconstrained.metrics.auc_sets import checked_masks, mask_cells
@@ -30,6 +31,11 @@ __all__ = ["bpsn_bnsp_gap", "negative_equality_gap", "positive_equality_gap", "s
 Masks = Callable[[np.ndarray, np.ndarray | None], Any]
 
 _SUBSETS = ("G1", "G1'", "G2", "G2'")
+_PROTECTED = """Parameters
+----------
+protected : object, default=None
+    The one group to compare with everything; None compares each of them.
+"""
 
 
 @register(
@@ -41,6 +47,7 @@ _SUBSETS = ("G1", "G1'", "G2", "G2'")
     compared=AUCDifferences("positive_equality"),
     given=("label",),
 )
+@documented_by(_PROTECTED)
 def positive_equality_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
@@ -58,11 +65,6 @@ def positive_equality_gap(
     .. math:: \max_g \left| P(s \ge s' \mid g, y = 1, y' = 1) - \tfrac{1}{2} \right|,
 
     in which a tie :math:`s = s'` counts one half: the positive average equality gap.
-
-    Parameters
-    ----------
-    protected : object, default=None
-        The one group to compare with everything; None compares each of them.
 
     Returns
     -------
@@ -106,6 +108,7 @@ def positive_equality_gap(
     compared=AUCDifferences("negative_equality"),
     given=("label",),
 )
+@documented_by(_PROTECTED)
 def negative_equality_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
@@ -123,11 +126,6 @@ def negative_equality_gap(
     .. math:: \max_g \left| P(s \ge s' \mid g, y = 0, y' = 0) - \tfrac{1}{2} \right|,
 
     in which a tie :math:`s = s'` counts one half: the negative average equality gap.
-
-    Parameters
-    ----------
-    protected : object, default=None
-        The one group to compare with everything; None compares each of them.
 
     Returns
     -------
@@ -157,6 +155,7 @@ def negative_equality_gap(
     compared=AUCDifferences("bpsn_bnsp"),
     given=("label",),
 )
+@documented_by(_PROTECTED)
 def bpsn_bnsp_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
@@ -176,11 +175,6 @@ def bpsn_bnsp_gap(
     in which a tie :math:`s = s'` counts one half. The first is the BPSN AUC (background positives, subgroup
     negatives), the second the BNSP AUC (background negatives, subgroup positives); the background is all rows, the
     group included.
-
-    Parameters
-    ----------
-    protected : object, default=None
-        The one group to compare with everything; None compares each of them.
 
     Returns
     -------
