@@ -60,20 +60,20 @@ class Proportions(Cells):
     Parameters
     ----------
     hits, counts : ndarray of shape (n_blocks, n_columns)
-    index : Index
-        Names of the cells.
+    rates : DataFrame
+        Counts and rates by the names of the cells, as in `Comparison.table`.
     """
 
     hits: np.ndarray
     counts: np.ndarray
-    index: pd.Index
+    rates: pd.DataFrame
     method: ClassVar[str] = "binomial"
 
     @classmethod
     def evidence(cls, sample: Sample) -> CellEvidence:
         """Return the evidence of a sample about the rates that the metric compares."""
         found = counted_events(sample)
-        cells = cls(found.sums(found.values), found.counts, found.index)
+        cells = cls(found.sums(found.values), found.counts, found.table)
         return CellEvidence(sample.gap, sample.n_samples, cells, found.contrast)
 
     @override
@@ -83,10 +83,7 @@ class Proportions(Cells):
     @override
     def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
         lower, upper = self.ends(delta)
-        rates = np.divide(self.hits, self.counts, out=np.full(self.hits.shape, np.nan), where=self.counts > 0)
-        sizes = {"n_samples": self.counts.ravel().astype(int), "n_hits": self.hits.ravel().astype(int)}
-        ends = {"estimate": rates.ravel(), "lower": lower.ravel(), "upper": upper.ravel()}
-        return pd.DataFrame(sizes | ends, index=self.index)
+        return self.rates.assign(lower=lower.ravel(), upper=upper.ravel())
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pandas as pd
 
+from fairconstrained.cells import quotients
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.contrasts import Contrast, PairGaps, RankGaps
 from fairconstrained.metrics.intervals import PercentileIntervals
@@ -125,9 +126,9 @@ class Comparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """Numbers of rows and of events in the cells, and their rates."""
+        """Numbers of rows and of events in the cells, and their rates, NaN without rows."""
         counts, hits = self.counts.ravel(), self.sums(self.values).ravel()
-        columns = {"n_samples": counts.astype(int), "n_hits": hits.astype(int), "estimate": hits / counts}
+        columns = {"n_samples": counts.astype(int), "n_hits": hits.astype(int), "estimate": quotients(hits, counts)}
         return pd.DataFrame(columns, index=self.index)
 
 
