@@ -354,19 +354,12 @@ def _product(X: Table, columns: np.ndarray) -> np.ndarray:
     return X.map_rows(partial(product, columns=columns))
 
 
-@sums_of_products.register
-def _sums_of_products(X: Table, columns: Any) -> Any:
-    return X.reduce_rows(sums_of_products, add, columns)
+def _sum_of_parts(X: Table, columns: Any, function: Callable[..., Any]) -> Any:
+    return X.reduce_rows(function, add, columns)
 
 
-@squares.register
-def _squares(X: Table, weights: np.ndarray) -> np.ndarray:
-    return X.reduce_rows(squares, add, weights)
-
-
-@weighted_gram.register
-def _weighted_gram(X: Table, weights: np.ndarray) -> np.ndarray:
-    return X.reduce_rows(weighted_gram, add, weights)
+for _function in (sums_of_products, squares, weighted_gram):
+    _function.register(Table, partial(_sum_of_parts, function=_function))
 
 
 @extremes.register
