@@ -114,10 +114,10 @@ def whole() -> pd.DataFrame:
     return pd.DataFrame([in_own_process(acs_fit, kappa, WHOLE) for kappa in (0.2, 0.05)])
 
 
-def generated(n_samples: int, n_groups: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def generated(n_samples: int, n_groups: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows with groups that differ in their features, and in size by a factor of two at most."""
-    X, y, _ = make_biased_classification(n_samples=n_samples, n_features=20, random_state=seed)
-    rng = np.random.default_rng(seed)
+    X, y, _ = make_biased_classification(n_samples=n_samples, n_features=20, random_state=0)
+    rng = np.random.default_rng(0)
     share = np.linspace(1, 2, n_groups)
     groups = rng.choice(n_groups, n_samples, p=share / share.sum())
     X = X + np.linspace(-1, 1, n_groups)[groups, None] * np.linspace(0, 1, X.shape[1])

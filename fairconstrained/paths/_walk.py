@@ -202,12 +202,11 @@ def walk(
     values: Sequence[float],
     previous: BaseFairEstimator | None = None,
     transformers: Pipeline | None = None,
-    place: int = 0,
 ) -> Walk:
     """Fit on ``rows``, which are transformed, for one value after the other, and measure on the same rows."""
     done = Walk()
     with _recorded(done.warnings):
-        for value in (bar := _progress(plan, values, "all rows", place)):
+        for value in (bar := _progress(plan, values, "all rows", 0)):
             record, model = _step(plan, rows, value, previous, "")
             with _named(plan, value, ""):
                 answering = plan.answering(model, rows)

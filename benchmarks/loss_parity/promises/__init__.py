@@ -15,9 +15,9 @@ from fairconstrained.views import Stochastic
 __all__ = ["side_by_side", "stepper"]
 
 
-def stepper(problem: Problem, solver: StochasticSolver, seed: int = 0) -> Callable[[], Any]:
+def stepper(problem: Problem, solver: StochasticSolver) -> Callable[[], Any]:
     """A function that takes one step of the solver; epochs and records are left out."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     method = solver.first_method(problem, None, rng)
     source = solver.new_source(problem.view(Stochastic), rng)
     return lambda: solver.take_step(method, source, problem)

@@ -39,9 +39,9 @@ KAPPA = 0.1
 NAMES = {SSLALM.name: "ssl_alm", AdamLagrangian.name: "auto"}
 
 
-def make_table(rows: int, seed: int = 0) -> tuple[Part, pd.DataFrame]:
+def make_table(rows: int) -> tuple[Part, pd.DataFrame]:
     """Rows whose labels depend on features and attributes, and the attributes as a table of strings."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     attributes = rng.choice(VALUES, size=(rows, ATTRIBUTES), p=SHARES)
     X = rng.normal(size=(rows, FEATURES)) + 0.3 * attributes[:, np.arange(FEATURES) % ATTRIBUTES]
     logits = X[:, :8].sum(axis=1) / 2 - 1 + 0.4 * attributes[:, :4].sum(axis=1)
