@@ -210,6 +210,12 @@ def names_of(known: Iterable[str]) -> Callable[[str], list[str]]:
     return read_names
 
 
+def add_names(parser: argparse.ArgumentParser, option: str, known: Iterable[str], default: Any = None) -> None:
+    """Add an option that takes known names, joined by commas; by default all of them."""
+    names = list(known)
+    parser.add_argument(option, type=names_of(names), default=default or names, help=", ".join(names))
+
+
 def command_line(
     description: str | None, quick: str = "", jobs: int = 0, plots: bool = False
 ) -> argparse.ArgumentParser:
@@ -321,7 +327,7 @@ def run_parts(
         Tables that are not for reading.
     """
     parser = command_line(description, "little data, few iterations", plots=True)
-    parser.add_argument("--only", type=names_of(parts), default=list(parts), help=", ".join(parts))
+    add_names(parser, "--only", parts)
     arguments = parsed(parser)
     stem = f"{name}_quick" if arguments.quick else name
     if not arguments.plots:

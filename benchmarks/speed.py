@@ -25,6 +25,7 @@ from tqdm import tqdm
 
 from benchmarks._common import (
     Table,
+    add_names,
     command_line,
     keep,
     load_a9a,
@@ -32,7 +33,6 @@ from benchmarks._common import (
     load_bank_table,
     load_compas_table,
     load_law_school_table,
-    names_of,
     set_threads,
     significant,
     timed,
@@ -163,7 +163,7 @@ def lines(train: Part, new: Part, notion: str, kappa: float, repeats: int) -> li
 def main(arguments: list[str] | None = None) -> None:
     """Measure, write the CSV and print it."""
     parser = command_line(__doc__)
-    parser.add_argument("--data", type=names_of(DATA), default=list(DATA), help=", ".join(DATA))
+    add_names(parser, "--data", DATA)
     parser.add_argument("--repeats", type=int, default=3, help="runs of every method")
     options = parser.parse_args(arguments)
     set_threads(1)

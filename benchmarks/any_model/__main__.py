@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import RESULTS, names_of, parsed, parser_of_splits, publish, save_tables
+from benchmarks._common import RESULTS, add_names, parsed, parser_of_splits, publish, save_tables
 from benchmarks._runner import results_of
 from benchmarks.any_model.data import CASES, QUICK
 from benchmarks.any_model.figures import draw_all
@@ -36,9 +36,9 @@ QUICK_METHODS = tuple(name for name in ALL_METHODS if name not in SLOW_METHODS)
 def _arguments() -> argparse.Namespace:
     parser = parser_of_splits(__doc__, N_SPLITS)
     data = [name for name in CASES if name not in QUICK]
-    parser.add_argument("--data", type=names_of(CASES), default=data, help=", ".join(CASES))
-    parser.add_argument("--notions", type=names_of(NOTIONS), default=list(NOTIONS), help=", ".join(NOTIONS))
-    parser.add_argument("--methods", type=names_of(ALL_METHODS), default=list(ALL_METHODS), help=", ".join(ALL_METHODS))
+    add_names(parser, "--data", CASES, data)
+    add_names(parser, "--notions", NOTIONS)
+    add_names(parser, "--methods", ALL_METHODS)
     parser.add_argument("--kappas", default=",".join(map(str, KAPPAS)), help="of methods with one fit for each bound")
     arguments = parsed(parser)
     arguments.kappas = [float(kappa) for kappa in arguments.kappas.split(",")]

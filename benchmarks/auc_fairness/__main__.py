@@ -7,7 +7,7 @@ draws what there is, and ``--docs`` also puts figures and tables where the docum
 
 from __future__ import annotations
 
-from benchmarks._common import RESULTS, command_line, names_of, parsed, publish, save, significant
+from benchmarks._common import RESULTS, add_names, command_line, parsed, publish, save, significant
 from benchmarks._figures import drawn
 from benchmarks._runner import read, run_all
 from benchmarks.auc_fairness.figures import draw_fronts, draw_rows, write_tables
@@ -19,11 +19,11 @@ from benchmarks.auc_fairness.tasks import COLUMNS, N_SEEDS, all_tasks, run_task
 def main() -> None:
     parser = command_line(__doc__, "few rows, one seed, few parameters: to see that it works", jobs=2, plots=True)
     choices = [*PROMISES, "fronts"]
-    parser.add_argument("--only", type=names_of(choices), default=choices, help=", ".join(choices))
+    add_names(parser, "--only", choices)
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
-    parser.add_argument("--models", type=names_of(MODELS), default=list(MODELS), help=", ".join(MODELS))
-    parser.add_argument("--methods", type=names_of(METHODS), default=list(METHODS), help=", ".join(METHODS))
-    parser.add_argument("--data", type=names_of(CASES), default=list(CASES), help=", ".join(CASES))
+    add_names(parser, "--models", MODELS)
+    add_names(parser, "--methods", METHODS)
+    add_names(parser, "--data", CASES)
     arguments = parsed(parser)
     stem = "auc_fairness_quick" if arguments.quick else "auc_fairness"
     path = RESULTS / f"{stem}.csv"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import RESULTS, command_line, missing, names_of, parsed, publish, save, significant
+from benchmarks._common import RESULTS, add_names, command_line, missing, parsed, publish, save, significant
 from benchmarks._figures import drawn
 from benchmarks._runner import read, run_all, without_missing
 from benchmarks.loss_parity.constraints import CONSTRAINTS
@@ -55,9 +55,9 @@ def _arguments() -> argparse.Namespace:
         "methods": list(METHODS),
     }
     chosen = folders | {"constraints": ["demographic_parity"]}
-    parser.add_argument("--only", type=names_of(everything), default=everything, help=", ".join(everything))
+    add_names(parser, "--only", everything)
     for name, known in folders.items():
-        parser.add_argument(f"--{name}", type=names_of(known), default=chosen[name], help=", ".join(known))
+        add_names(parser, f"--{name}", known, chosen[name])
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--seconds", type=float, help="processor time of a run that does not end by itself")
     arguments = parsed(parser)

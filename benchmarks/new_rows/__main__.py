@@ -17,7 +17,7 @@ import pandas as pd
 
 from benchmarks._common import (
     RESULTS,
-    names_of,
+    add_names,
     parsed,
     parser_of_splits,
     publish,
@@ -44,11 +44,9 @@ QUICK_NOTIONS, QUICK_METHODS = ("demographic_parity",), ("before", "default", "p
 
 def _arguments() -> argparse.Namespace:
     parser = parser_of_splits(__doc__, N_SPLITS)
-    parser.add_argument(
-        "--data", type=names_of([*DATA, *SAMPLES, *QUICK]), default=DATA, help=", ".join([*DATA, *SAMPLES])
-    )
-    parser.add_argument("--notions", type=names_of(NOTIONS), default=list(NOTIONS), help=", ".join(NOTIONS))
-    parser.add_argument("--methods", type=names_of(METHODS), default=list(METHODS), help=", ".join(METHODS))
+    add_names(parser, "--data", [*DATA, *SAMPLES, *QUICK], DATA)
+    add_names(parser, "--notions", NOTIONS)
+    add_names(parser, "--methods", METHODS)
     parser.add_argument("--kappas", default=",".join(map(str, KAPPAS)))
     parser.add_argument("--draws", type=int, default=populations.N_DRAWS, help="of every population and size")
     parser.add_argument("--promise", action="store_true", help="draws from known populations")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import RESULTS, names_of, parsed, parser_of_splits, publish, save_tables
+from benchmarks._common import RESULTS, add_names, parsed, parser_of_splits, publish, save_tables
 from benchmarks._runner import results_of
 from benchmarks.any_model.data import QUICK
 from benchmarks.notions.catalogue import ENTRIES, WHOLE
@@ -39,9 +39,9 @@ def _arguments() -> argparse.Namespace:
     parser = parser_of_splits(__doc__, N_SPLITS)
     methods = list(METHODS | PEERS)
     data = [*STRATA, *(name + WHOLE for name in DATA)]
-    parser.add_argument("--data", type=names_of(data), default=DATA, help=", ".join(data))
-    parser.add_argument("--notions", type=names_of(ENTRIES), default=list(ENTRIES), help=", ".join(ENTRIES))
-    parser.add_argument("--methods", type=names_of(methods), default=methods, help=", ".join(methods))
+    add_names(parser, "--data", data, DATA)
+    add_names(parser, "--notions", ENTRIES)
+    add_names(parser, "--methods", methods)
     arguments = parsed(parser)
     if arguments.quick:
         arguments.data, arguments.seeds, arguments.notions = QUICK, range(1), QUICK_NOTIONS

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import RESULTS, command_line, names_of, parsed, set_threads, to_docs
+from benchmarks._common import RESULTS, add_names, command_line, parsed, set_threads, to_docs
 from benchmarks._runner import read, run_all
 from benchmarks.trial.judgements import COLUMNS
 from benchmarks.trial.parts import PARTS, run_part
@@ -48,7 +48,7 @@ def forget_slow(path: Path, seconds: float) -> None:
 def main() -> int:
     parser = command_line(__doc__, "a fixed part of all cases, in about two minutes", jobs=2)
     choices = ["problems", *PARTS]
-    parser.add_argument("--only", type=names_of(choices), default=choices, help=", ".join(choices))
+    add_names(parser, "--only", choices)
     parser.add_argument("--seeds", type=_seeds, default=list(range(_N_PROBLEMS)), help="first:last, without the last")
     parser.add_argument("--stem", default="trial", help="first part of the names of the results' files")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
