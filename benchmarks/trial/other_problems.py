@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.trial import gaps
 from benchmarks.trial.objectives import LOSSES, of_classes, of_pairs, of_rows, truncated
-from benchmarks.trial.parity_problems import cells_of, pick, plain_fit, subsets_of
+from benchmarks.trial.parity_problems import cells_of, pick, problem_of, subsets_of
 from benchmarks.trial.problem import KAPPAS, ORDER, THRESHOLD, VALUES, Bound, Problem
 from benchmarks.trial.rows import draw_rows
 from fairconstrained import FairRanker, LossParityClassifier, MinorityRateClassifier, NeymanPearsonClassifier
@@ -34,19 +34,16 @@ def loss_parity(rng: np.random.Generator, seed: int) -> Problem:
         return gaps.gap_of_means(values, rows.members, rows.weights, subsets, reference)
 
     cells = cells_of(rows, subsets)
-    return Problem(
+    return problem_of(
+        rows,
         seed=seed,
         estimator="LossParityClassifier",
         notion=f"{constraint} {reference}",
         loss=loss,
         make=partial(LossParityClassifier, kappa, random_state=seed, **params),
-        rows=rows,
-        target=rows.y,
-        fit_params=plain_fit(rows),
         scores_of=lambda model: model.decision_function(rows.X),
         bounds=[Bound("loss_parity", kappa, gap, VALUES, cells, [1.0] * len(cells))],
         objective=of_rows("logistic", rows.positive, rows.weights) if loss == "log_loss" else None,
-        weights=rows.weights,
         is_linear=False,
     )
 
@@ -63,21 +60,18 @@ def minority_rate(rng: np.random.Generator, seed: int) -> Problem:
     def gap(scores: np.ndarray) -> float:
         return gaps.majority_share(scores, minority, rows.weights, rate)
 
-    return Problem(
+    return problem_of(
+        rows,
         seed=seed,
         estimator="MinorityRateClassifier",
         notion=rate,
         loss="truncated_logistic",
         make=partial(MinorityRateClassifier, min_share, random_state=seed, **params),
-        rows=rows,
-        target=rows.y,
-        fit_params=plain_fit(rows),
         scores_of=lambda model: model.decision_function(rows.X),
         bounds=[
             Bound("majority_share", 1 - min_share, gap, THRESHOLD if rate == "indicator" else VALUES, [minority], [1.0])
         ],
         objective=of_rows("truncated_logistic", rows.positive, rows.weights, a=2.0),
-        weights=rows.weights,
         alpha=params["alpha"],
         has_intercept=intercept,
     )

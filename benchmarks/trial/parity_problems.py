@@ -39,10 +39,11 @@ def pick(rng: np.random.Generator, values: Any, p: Any = None) -> Any:
     return values[int(rng.choice(len(values), p=p))]
 
 
-def plain_fit(rows: Rows) -> dict[str, Any]:
-    """Arguments of `fit` besides X and y."""
+def problem_of(rows: Rows, **others: Any) -> Problem:
+    """The problem of some rows with other fields; by default of their classes, with their groups and weights."""
     weights = {} if rows.sample_weight is None else {"sample_weight": rows.sample_weight}
-    return {"sensitive_features": rows.groups, **weights}
+    fit_params = {"sensitive_features": rows.groups, **weights}
+    return Problem(**{"target": rows.y, "fit_params": fit_params, "weights": rows.weights} | others, rows=rows)
 
 
 def subsets_of(notion: str, rows: Rows) -> list[np.ndarray]:
@@ -159,19 +160,16 @@ def partial_parity(rng: np.random.Generator, seed: int) -> Problem:
     elif loss != "zero_one":
         objective = of_rows(loss, rows.positive, rows.weights)
     groups = {"sensitive_features": rows.groups} if interactions else {}
-    return Problem(
+    return problem_of(
+        rows,
         seed=seed,
         estimator="PartialParityClassifier",
         notion=_notion(params),
         loss=loss,
         make=partial(PartialParityClassifier, random_state=seed, **params),
-        rows=rows,
-        target=rows.y,
-        fit_params=plain_fit(rows),
         scores_of=lambda model: model.decision_function(rows.X, **groups),
         bounds=bounds,
         objective=objective,
-        weights=rows.weights,
         alpha=alpha,
         has_intercept=intercept,
         counts_errors=loss == "zero_one",
@@ -189,19 +187,17 @@ def regression(rng: np.random.Generator, seed: int) -> Problem:
     alpha, interactions, intercept = pick(rng, _ALPHAS), bool(rng.random() < 0.25), bool(rng.random() < 0.85)
     params |= {"alpha": alpha, "group_interactions": interactions, "fit_intercept": intercept}
     groups = {"sensitive_features": rows.groups} if interactions else {}
-    return Problem(
+    return problem_of(
+        rows,
         seed=seed,
         estimator="PartialParityRegressor",
         notion=_notion(params),
         loss="squared",
         make=partial(PartialParityRegressor, random_state=seed, **params),
-        rows=rows,
         target=rows.target,
-        fit_params=plain_fit(rows),
         scores_of=lambda model: model.predict(rows.X, **groups),
         bounds=bounds,
         objective=of_target(rows.target, rows.weights),
-        weights=rows.weights,
         alpha=alpha,
         has_intercept=intercept,
         threshold=params["threshold"],
@@ -224,19 +220,16 @@ def auc_fair(rng: np.random.Generator, seed: int) -> Problem:
     bound = Bound(metric, kappa, gap, ORDER, cells, [1.0] * len(cells))
     params = {"constraint": metric, "objective": loss, "alpha": alpha, "fit_intercept": intercept}
     protected = None if code is None else rows.labels[code]
-    return Problem(
+    return problem_of(
+        rows,
         seed=seed,
         estimator="AUCFairClassifier",
         notion=metric,
         loss=loss,
         make=partial(AUCFairClassifier, kappa, protected=protected, random_state=seed, **params),
-        rows=rows,
-        target=rows.y,
-        fit_params=plain_fit(rows),
         scores_of=lambda model: model.decision_function(rows.X),
         bounds=[bound],
         objective=objective,
-        weights=rows.weights,
         alpha=alpha,
         has_intercept=intercept,
         words=["protected"] * (code is not None) + ["no intercept"] * (not intercept),
@@ -264,19 +257,16 @@ def rate_parity(rng: np.random.Generator, seed: int) -> Problem:
     params |= {"objective": loss, "alpha": alpha, "group_interactions": interactions, "fit_intercept": intercept}
     bounds = [_rate_bound(*pair, rows, rate, agg) for pair in zip(notions, kappas, strict=True)]
     groups = {"sensitive_features": rows.groups} if interactions else {}
-    return Problem(
+    return problem_of(
+        rows,
         seed=seed,
         estimator="RateParityClassifier",
         notion=" + ".join(f"{notion} {rate}" for notion in notions),
         loss=loss,
         make=partial(RateParityClassifier, random_state=seed, **params),
-        rows=rows,
-        target=rows.y,
-        fit_params=plain_fit(rows),
         scores_of=lambda model: model.decision_function(rows.X, **groups),
         bounds=bounds,
         objective=None if loss == "zero_one" else of_rows(loss, rows.positive, rows.weights),
-        weights=rows.weights,
         alpha=alpha,
         has_intercept=intercept,
         counts_errors=loss == "zero_one",
