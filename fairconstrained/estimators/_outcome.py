@@ -58,10 +58,11 @@ class TellsOutcome(PromisesNewRows):
     status_ : {"optimal", "completed", "max_iter", "infeasible", "infeasible_stationary", "unconstrained"}
         "optimal": feasible, and the objective has settled; "completed": feasible after the given number of iterations
         of a solver without a stopping rule, or after fewer where a callback or a limit has stopped it; "max_iter":
-        feasible, but the objective has not settled, or no iterate was feasible and the scores are a constant, or those
-        of an iterate with another factor and constant; "infeasible": not within kappa; "infeasible_stationary": not
-        within kappa, and the solver ("ipc", "exact_penalty" or "online_subgradient") ended at a point from which no
-        small change reduces the violation; "unconstrained": a bound was asked for, but there is nothing to compare.
+        feasible, but the objective has not settled, the run has diverged, or no iterate was feasible and the scores are
+        a constant, or those of an iterate with another factor and constant; "infeasible": not within kappa;
+        "infeasible_stationary": not within kappa, and the solver ("ipc", "exact_penalty" or "online_subgradient") ended
+        at a point from which no small change reduces the violation; "unconstrained": a bound was asked for, but there
+        is nothing to compare.
     constraint_values_ : dict
         *Exact* values of the bounded metrics on the training rows, by the constraint's name.
     granularity_ : dict
@@ -73,7 +74,8 @@ class TellsOutcome(PromisesNewRows):
         Objective with its penalty.
     multipliers_ : dict or None
         Multipliers of the surrogate's active components, in units of the objective per unit of ``kappa``. None where
-        the method has no multipliers, such as ``solver="idca"`` or the exact search for ``objective="zero_one"``.
+        the method has no multipliers, such as ``solver="idca"`` or the exact search for ``objective="zero_one"``, or
+        has diverged.
     prices_ : dict
         The price of fairness by constraint: by how much ``objective_`` would fall for one unit more of ``kappa``, to
         first order. NaN where ``multipliers_`` is None, so that the price is unknown.

@@ -119,7 +119,7 @@ class SolverResult:
         Largest surrogate component at the end; at most 0 when all hold.
     multipliers : dict of str to float, or None
         Multipliers of the surrogate components that are not zero, by the component's name; empty where no component
-        binds. None where the method has no multipliers, so that the price of a bound is not known.
+        binds. None where the method has no multipliers or has diverged, so that the price of a bound is not known.
     history : tuple of dict
         One record per iteration.
     start : Start or None
@@ -139,6 +139,9 @@ class SolverResult:
         Range of the scores that had to give way to others within the bounds; NaN where none had to.
     stopped_by : StoppedBy
         Reason for which the run ended before it was over.
+    has_diverged : bool
+        Whether the run ended before it was over since its loss grew beyond measure. The message says so, and another
+        run may follow from ``start``.
     """
 
     model_state: Any
@@ -158,6 +161,7 @@ class SolverResult:
     duality_gap: float | None = None
     reach: float = np.nan
     stopped_by: StoppedBy = StoppedBy.NOTHING
+    has_diverged: bool = False
 
     def message_at(self, scores: np.ndarray) -> str:
         """Return the message with what is to be said of the scores at which a fit ends, which may be others."""

@@ -55,7 +55,7 @@ def completed(problem: Problem, found: SolverResult) -> SolverResult:
     scores, status = problem.scores(state), found.status
     objective = problem.objective_at(state, scores)
     if status.is_infeasible and problem.holds(scores) and objective <= found.objective + _LOSS * abs(found.objective):
-        status = Status.COMPLETED
+        status = Status.MAX_ITER if found.has_diverged else Status.COMPLETED
     multipliers = found.multipliers if finished is found.model_state else None  # a search has no price
     return replace(found, model_state=state, objective=objective, status=status, multipliers=multipliers)
 

@@ -157,11 +157,12 @@ class AdamLagrangian(StochasticSolver):
         """The result of both parts; ``n_iter`` counts epochs, and the records of the second part begin again at 0."""
         point = FullBatchView(problem).at(problem.start(params))
         feasible = _is_fair(problem, params)
+        within = Status.MAX_ITER if trained.has_diverged else Status.COMPLETED
         assert trained.start is not None  # every run can be gone on from
         return replace(
             polished,
             model_state=params,
-            status=Status.COMPLETED if feasible else Status.INFEASIBLE,
+            status=within if feasible else Status.INFEASIBLE,
             n_iter=trained.n_iter,
             n_evaluations=trained.n_evaluations + polished.n_evaluations,
             objective=point.objective,
@@ -171,6 +172,7 @@ class AdamLagrangian(StochasticSolver):
             start=replace(trained.start, model_state=params),
             message=trained.message or (polished.message if polished.stopped_by else ""),
             stopped_by=trained.stopped_by or polished.stopped_by,
+            has_diverged=trained.has_diverged,
         )
 
 

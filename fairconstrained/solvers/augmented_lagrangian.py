@@ -161,7 +161,7 @@ class AugmentedLagrangian(IterativeSolver):
             tol=self.tol, verbose=self.verbose, max_time=self.max_time, keep_on_interrupt=self.keep_on_interrupt
         )
         found = Loop(steps, problem, start, rng, callback).run()
-        if found.is_stationary or found.stopped_by or found.message:
+        if found.is_stationary or found.stopped_by:
             return found
         method = OuterIterations(self, problem, start, start.model_state, rng)
         method.n_rows = found.n_evaluations * problem.data.n_samples

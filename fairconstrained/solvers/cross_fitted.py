@@ -293,7 +293,7 @@ class CrossFitted(Solver):
         if found.status.is_infeasible and goals and min(goals) == np.inf:
             found = replace(found, status=Status.INFEASIBLE_STATIONARY)
         if found.status is Status.MAX_ITER and any(one.status.is_settled for one, _ in results):
-            found = replace(found, status=Status.COMPLETED)  # it is better than one that has settled
+            found = _as_completed(found)  # it is better than one that has settled
         return replace(found, n_evaluations=sum(one.n_evaluations for one, _ in results)), is_completed
 
     def _or_of_easier(
@@ -366,7 +366,12 @@ class _Attempt(NamedTuple):
         goal = np.inf if self.goal is None else self.goal
         reached = np.isfinite(goal) and result.objective <= goal + _SHORTFALL * abs(goal)
         settles = reached and problem.holds(problem.scores(result.model_state))
-        return (replace(result, status=Status.COMPLETED) if settles else result), True
+        return (_as_completed(result) if settles else result), True
+
+
+def _as_completed(found: SolverResult) -> SolverResult:
+    """The result as that of a method that has settled, however its own method ended."""
+    return replace(found, status=Status.COMPLETED, message="", has_diverged=False)
 
 
 def _halfway_to_constants(problem: Problem, free: np.ndarray) -> float:

@@ -71,7 +71,8 @@ class IterativeSolver(Solver):
     -----
     A run ends if a loss is not finite, or is above a million and a million times that of the start. The result is then
     the best recorded iterate within ``kappa`` or, if there is none, the last earlier one whose loss is at most 1 plus
-    twice that of the start.
+    twice that of the start. It has no multipliers, its status is not that of a run that has settled, and the run of
+    another solver may follow it.
     """
 
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
@@ -343,21 +344,19 @@ class Loop:
         return self._view.n_evaluations + int(np.ceil(self._state.n_rows / self._problem.data.n_samples))
 
     def _result(self) -> SolverResult:
-        """The chosen iterate. A run that has diverged is not gone on from, and its method's output means nothing."""
+        """The chosen iterate, as the method concludes; a method that has diverged has nothing to say."""
         solver, problem, method = self._solver, self._problem, self._state.method
         z = method.z if self._has_diverged else method.output() if self._chosen is None else self._chosen
         if solver.returns_incumbent or self._message:
             z = self._state.incumbent.feasible_or(z)
         result = surrogate_result(problem, z, self._state.epoch, self._n_passes, self._recorder)
-        kept = self._state if solver.continues and not self._has_diverged else None
-        result = replace(
-            result,
-            multipliers=method.named_multipliers(problem.component_names),
-            start=Start(result.model_state, solver_state=kept) if solver.continues else None,
-            message=self._message,
-            stopped_by=self._stopped_by,
-        )
-        return result if self._has_diverged else method.conclude(result, problem)
+        start = Start(result.model_state)
+        result = replace(result, start=start, message=self._message, stopped_by=self._stopped_by)
+        if self._has_diverged:
+            return replace(ended(result, is_optimal=False), has_diverged=True)
+        multipliers = method.named_multipliers(problem.component_names)
+        start = replace(start, solver_state=self._state if solver.continues else None)
+        return method.conclude(replace(result, multipliers=multipliers, start=start), problem)
 
 
 def _kappas(problem: Problem) -> tuple[float, ...]:

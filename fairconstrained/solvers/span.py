@@ -222,12 +222,7 @@ class Span(Solver):
 
 
 def _polished(problem: Problem, found: SolverResult, free: np.ndarray) -> SolverResult:
-    """The result of steps after the random search that ends the runs of `AugmentedLagrangian` as well.
-
-    Steps that have diverged, as their message says, count as infeasible.
-    """
-    if found.message:
-        return replace(found, status=Status.INFEASIBLE, start=Start(found.model_state), message="")
+    """The result of steps after the random search that ends the runs of `AugmentedLagrangian` as well."""
     if found.status.is_infeasible:
         return found
     state = polished(problem, found.model_state, (free, *found.candidates))

@@ -225,3 +225,8 @@ def _global_random_states_unchanged() -> Any:
     yield
     assert torch.equal(torch.random.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002
+
+
+def raise_floating_point_error(*args):
+    """Stand in for a step of a method, and have its run diverge."""
+    raise FloatingPointError

@@ -272,6 +272,23 @@ def test_a_run_that_diverges_keeps_the_best_model_so_far(parity_problem, monkeyp
     assert result.objective == pytest.approx(min(feasible), rel=1e-12)
 
 
+def test_a_run_on_fewer_rows_that_diverges_is_followed_by_one_on_all_rows(parity_problem, monkeypatch):
+    problem, sizes = parity_problem(DemographicParity, 0.1, counts=(90, 120)), []
+    step = outer_iterations.OuterIterations.step
+
+    def diverges_on_fewer_rows(self, source, given):
+        sizes.append(given.data.n_samples)
+        if sizes[-1] < problem.data.n_samples:
+            raise FloatingPointError
+        step(self, source, given)
+
+    monkeypatch.setattr(outer_iterations.OuterIterations, "step", diverges_on_fewer_rows)
+    result = solve(problem, coarse_rows=60)
+    assert sizes[0] == 60
+    assert (result.status, result.message) == ("optimal", "")
+    assert result.objective == pytest.approx(solve(problem).objective, rel=0.01)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.2, 0.4])
 def test_an_interruption_anywhere_keeps_what_was_found(parity_problem, monkeypatch, share):
     """Also before the first iterate is assessed, in the minimisation of the objective alone."""

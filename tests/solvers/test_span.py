@@ -24,8 +24,16 @@ from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.metrics import independence_gap
 from fairconstrained.objectives import Squared
 from fairconstrained.problem import Start
-from fairconstrained.solvers import AugmentedLagrangian, SequentialQuadratic, Span, Status, _directions, span
-from tests.solvers.conftest import solve_by_kkt
+from fairconstrained.solvers import (
+    AugmentedLagrangian,
+    SequentialQuadratic,
+    Span,
+    Status,
+    _directions,
+    sequential_quadratic,
+    span,
+)
+from tests.solvers.conftest import raise_floating_point_error, solve_by_kkt
 
 
 def solved(problem, start=None, **options):
@@ -239,9 +247,16 @@ def test_steps_that_keep_the_bounds_are_not_lost_where_outer_iterations_do_not(m
 def test_outer_iterations_follow_steps_that_have_diverged(make_data, make_problem, monkeypatch):
     data = make_data(counts=(90, 120), n_features=12)
     problem = make_problem(data, DemographicParity(0.1).unchecked(data))
-    others = iter([{"start": None, "message": "training stopped in iteration 2"}, {}])
-    change_results(monkeypatch, lambda result, given: replace(result, **next(others)))
+    results = []
+
+    def noted(result, given):
+        results.append(result)
+        return result
+
+    monkeypatch.setattr(sequential_quadratic._Steps, "step", raise_floating_point_error)
+    change_results(monkeypatch, noted)
     result = solved(problem, max_rounds=1)
+    assert [each.has_diverged for each in results] == [True, False]
     assert (result.status, result.message) == (Status.OPTIMAL, "")
     assert problem.measured(problem.scores(result.model_state)).excess <= 0
 

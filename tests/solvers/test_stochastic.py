@@ -575,6 +575,9 @@ def test_steps_that_are_far_too_long_leave_a_sensible_model(unequal, name, rate)
     assert result.objective <= 1 + 2 * first.objective
     if name not in ("adam_lagrangian", "stochastic_ghost"):  # their steps are of other lengths in the end
         assert re.match(r"training stopped in step \d+ of epoch \d: it met a loss that is .* kept", result.message)
+        assert result.has_diverged
+        assert result.status in ("max_iter", "infeasible")
+        assert result.multipliers is None
         assert result.start.solver_state is None
 
 

@@ -6,11 +6,12 @@ import pytest
 from fairconstrained.constraints import AUCGap, DemographicParity, RateGap, StatisticalParity
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Start
-from fairconstrained.solvers import AugmentedLagrangian, make_solver
+from fairconstrained.solvers import AugmentedLagrangian, make_solver, sequential_quadratic
 from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
 from fairconstrained.solvers._augmented.warm_start import without_idle_components
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.terms import Measured
+from tests.solvers.conftest import raise_floating_point_error
 
 
 def iterate(position, excess):
@@ -99,6 +100,17 @@ def test_where_newton_steps_do_not_settle_iterations_follow(make_data, make_prob
     assert result.objective == pytest.approx(cold.objective, rel=2e-3)
     solver.solve(tight, start, np.random.default_rng(0), watch)
     assert len(seen) == 2
+
+
+def test_where_newton_steps_diverge_iterations_follow(make_data, make_problem, monkeypatch):
+    data = make_data(counts=(900, 1200), shift=0.4)
+    loose, tight = (make_problem(data, AUCGap(kappa).bind(data), alpha=0.01) for kappa in (0.1, 0.02))
+    solver = make_solver("augmented_lagrangian", {}, tight)
+    start = solver.solve(loose, None, np.random.default_rng(0)).start
+    monkeypatch.setattr(sequential_quadratic._Steps, "step", raise_floating_point_error)
+    result, cold = (solver.solve(tight, begin, np.random.default_rng(0)) for begin in (start, None))
+    assert (result.status, result.message) == ("optimal", "")
+    assert result.objective == pytest.approx(cold.objective, rel=2e-3)
 
 
 def test_among_few_rows_the_outer_iterations_follow_a_path(make_data, make_problem):

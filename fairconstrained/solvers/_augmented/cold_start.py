@@ -108,5 +108,6 @@ def begin_stricter(run: OuterIterations, options: AugmentedLagrangian, rng: np.r
     # a start need not be settled, nor is it worth a second attempt where nothing holds
     found = replace(options, max_iter=min(options.max_iter, _STRICTER_ITER)).solve(stricter, start, rng)
     run.iterates.n_evaluations += found.n_evaluations
-    if found.status is not Status.INFEASIBLE and found.start is not None:
+    if found.status is not Status.INFEASIBLE:
+        assert found.start is not None  # every run can be gone on from
         resume(run, found.start)
