@@ -180,6 +180,14 @@ class Problem(Terms):
             return self.start(start.model_state)
         return np.concatenate([self.parametric.init(rng), self.fair_aux()])
 
+    def telling(self, start: Start | None) -> Start | None:
+        """Return a start, or None if it gives all rows the same score.
+
+        Such scores are within bounds on gaps whatever the data are. The width of surrogates is that of the scores, so
+        that there is none, and multipliers that have led there hold a run where it is.
+        """
+        return None if start is None or not np.ptp(self.scores(start.model_state), axis=0).any() else start
+
     @property
     def works_on_other_rows(self) -> bool:
         """Whether all terms have the view that `on` needs."""

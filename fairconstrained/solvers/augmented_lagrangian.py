@@ -134,7 +134,7 @@ class AugmentedLagrangian(IterativeSolver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        n_samples = problem.data.n_samples
+        n_samples, start = problem.data.n_samples, problem.telling(start)
         has_many = n_samples > _MANY * self.coarse_rows and problem.works_on_other_rows
         if start is None and has_many and not searches_first(problem):
             return self._solve_on_fewer_first(self.prepared(problem), random_state, callback)

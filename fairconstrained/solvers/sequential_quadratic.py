@@ -127,6 +127,7 @@ class SequentialQuadratic(IterativeSolver):
 
     @override
     def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
+        start = problem.telling(start)
         if start is None:
             return _Steps(self, problem.fair_start(None, rng), is_free=True)
         if start.previous is None:

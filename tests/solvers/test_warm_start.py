@@ -1,9 +1,11 @@
 """Following the path of solutions over kappa."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from fairconstrained.constraints import AUCGap, DemographicParity, RateGap, StatisticalParity
+from fairconstrained.constraints import AUCGap, DemographicParity, LossParity, RateGap, StatisticalParity
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Start
 from fairconstrained.solvers import AugmentedLagrangian, make_solver, sequential_quadratic
@@ -111,6 +113,26 @@ def test_where_newton_steps_diverge_iterations_follow(make_data, make_problem, m
     result, cold = (solver.solve(tight, begin, np.random.default_rng(0)) for begin in (start, None))
     assert (result.status, result.message) == ("optimal", "")
     assert result.objective == pytest.approx(cold.objective, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "notion"),
+    [
+        ("augmented_lagrangian", StatisticalParity),
+        ("augmented_lagrangian", LossParity),
+        ("sequential_quadratic", DemographicParity),
+    ],
+)
+def test_a_run_from_constant_scores_is_one_without_a_start(make_data, make_problem, name, notion):
+    """Where nothing else keeps the last bound, its multipliers hold a run at the constant."""
+    data = make_data(counts=(900, 1200), shift=0.4)
+    tight, loose = (make_problem(data, notion(kappa).unchecked(data), alpha=0.01) for kappa in (0.005, 0.08))
+    solver = make_solver(name, {}, loose)
+    start = solver.solve(tight, None, np.random.default_rng(0)).start
+    constant = replace(start, model_state=np.zeros(tight.n_params), previous=None)
+    warm, cold = (solver.solve(loose, begin, np.random.default_rng(0)) for begin in (constant, None))
+    assert (warm.status, warm.objective) == (cold.status, cold.objective)
+    assert np.ptp(loose.scores(warm.model_state)) > 1
 
 
 def test_among_few_rows_the_outer_iterations_follow_a_path(make_data, make_problem):
