@@ -32,6 +32,8 @@ __all__ = [
 
 #: Entries of a record that are no numbers.
 _NOT_NUMBERS = ("params", "state", "multipliers")
+#: Parts of a progress bar in the order of importance: a narrow terminal cuts the end off.
+_BAR = "{desc}{n_fmt}/{total_fmt}{unit} [{elapsed}<{remaining}] {bar}"
 
 
 class TrainingCallback:
@@ -66,7 +68,9 @@ class TrainingCallback:
 
 
 class ProgressBar(TrainingCallback):
-    """A progress bar with an entry for every record, and the objective and the gaps beside it.
+    """A progress bar with an entry for every record, behind the objective and the gaps.
+
+    What does not fit into the width of a terminal is cut off at the end: first the bar, then the time.
 
     Parameters
     ----------
@@ -88,13 +92,13 @@ class ProgressBar(TrainingCallback):
 
     @override
     def begin(self) -> Start | None:
-        self._bar = tqdm(total=self.total, unit=f" {self.unit}s", leave=False)
+        self._bar = tqdm(total=self.total, unit=f" {self.unit}s", bar_format=_BAR, leave=False)
         return None
 
     @override
     def __call__(self, record: Mapping[str, Any]) -> None:
         self._bar.update(record["n_iter"] - self._bar.n)
-        self._bar.set_postfix_str(", ".join(self._words(record)))
+        self._bar.set_description_str(", ".join(self._words(record)) + "; ")
 
     def _words(self, record: Mapping[str, Any]) -> Iterator[str]:
         """The numbers that are shown, by name."""

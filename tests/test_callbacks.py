@@ -405,6 +405,17 @@ def test_the_bar_knows_how_many_epochs_auto_takes(capfd):
     assert "/500 " in capfd.readouterr().err  # steps, of which every epoch is one
 
 
+def test_a_narrow_terminal_shows_the_objective_and_a_gap_beside_its_bound():
+    bar = ProgressBar(50, kappas={"demographic_parity": 0.05}, unit="iteration")
+    bar.begin()
+    bar._bar.ncols = 80
+    bar({"n_iter": 7, "seconds": 1.0, "objective": 0.45678, "demographic_parity": 0.053219})
+    text = str(bar._bar)
+    bar.end()
+    assert len(text) <= 80
+    assert text.startswith("objective 0.4568, demographic_parity 0.05322 (kappa 0.05); 7/50 iterations")
+
+
 def test_the_bar_is_closed_when_training_fails():
     bar = ProgressBar(total=6)
     closed = []
