@@ -35,8 +35,8 @@ class AuditTable:
     strata : DataFrame or None
     pos_label : object
         Positive label, as it stands in the file.
-    threshold : float
-        Scores above it are positive.
+    threshold : float or None
+        Scores above it are positive; None where only the decisions are known.
     """
 
     labels: pd.Series
@@ -46,7 +46,7 @@ class AuditTable:
     weights: pd.Series | None
     strata: pd.DataFrame | None
     pos_label: Any
-    threshold: float
+    threshold: float | None
 
     @classmethod
     def read(cls, options: Namespace) -> AuditTable:
@@ -87,6 +87,7 @@ class AuditTable:
     @property
     def _scored(self) -> str:
         assert self.scores is not None
+        assert self.threshold is not None
         return f"positive where {self.scores.name!r} is above {self.threshold:g}"
 
 
@@ -187,9 +188,9 @@ def _is_number(value: Any, text: str) -> bool:
         return False
 
 
-def _threshold(scores: pd.Series | None, asked: float | None, decided: bool) -> float:
+def _threshold(scores: pd.Series | None, asked: float | None, decided: bool) -> float | None:
     if scores is None:
-        return 0.0
+        return None
     if scores.isin([0, 1]).all():
         raise ValueError(
             f"column {scores.name!r} holds nothing but 0 and 1, so these are decisions: name it with --decision, not "
@@ -199,12 +200,14 @@ def _threshold(scores: pd.Series | None, asked: float | None, decided: bool) -> 
         return asked
     if scores.between(0, 1).all():
         return 0.5
-    if scores.min() >= 0 and not decided:
+    if scores.min() < 0:
+        return 0.0
+    if not decided:
         raise ValueError(
             f"column {scores.name!r} has scores from {scores.min():g} to {scores.max():g}, neither probabilities nor "
             "log-odds: say with --threshold above which score a decision is positive."
         )
-    return 0.0
+    return None
 
 
 def _binned(groups: pd.DataFrame, edges: dict[str, list[float]]) -> pd.DataFrame:

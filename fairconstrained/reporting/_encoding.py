@@ -24,16 +24,19 @@ class Encoded(NamedTuple):
     labels: tuple[str, ...]
     has_probabilities: bool
     classes: tuple[Any, ...] = ()
+    threshold: float = 0.0
+    are_log_odds: bool = True
 
 
 def encoded(
     y_true: Any,
     y_score: Any,
     y_pred: Any,
-    threshold: float,
+    threshold: float | None,
     pos_label: Any,
     has_probabilities: bool | None,
     classes: Sequence[Any] | None,
+    are_log_odds: bool | None,
 ) -> Encoded:
     """Validate and encode; one label of several is told from all others where scores are its own."""
     several = _several_classes(y_true, y_pred, classes)
@@ -41,7 +44,7 @@ def encoded(
         raise ValueError(f"pos_label={pos_label!r} is not among the labels {shortened(several)}.")
     if several and (pos_label is None or np.ndim(y_score) == 2):
         return _of_classes(several, y_true, y_score, y_pred, has_probabilities)
-    return _of_two(y_true, y_score, y_pred, threshold, pos_label, has_probabilities)
+    return _of_two(y_true, y_score, y_pred, threshold, pos_label, has_probabilities, are_log_odds)
 
 
 def decided(scores: np.ndarray, threshold: float = 0.0) -> np.ndarray:
@@ -60,19 +63,43 @@ def _several_classes(y_true: Any, y_pred: Any, classes: Sequence[Any] | None) ->
 
 
 def _of_two(
-    y_true: Any, y_score: Any, y_pred: Any, threshold: float, pos_label: Any, has_probabilities: bool | None
+    y_true: Any,
+    y_score: Any,
+    y_pred: Any,
+    threshold: float | None,
+    pos_label: Any,
+    has_probabilities: bool | None,
+    are_log_odds: bool | None,
 ) -> Encoded:
     positive, names = check_true_labels(y_true, pos_label)
     scores = None if y_score is None else check_scores(y_score, positive)
     if has_probabilities is None:
         has_probabilities = scores is not None and _are_probabilities(scores, threshold)
+    if are_log_odds is None:
+        are_log_odds = scores is None or has_probabilities or not _are_points(scores, threshold)
+    if threshold is None:
+        threshold = 0.0 if are_log_odds else np.nan
     if y_pred is not None:
         known = check_binary_labels(y_true, y_pred, pos_label)
         positive, decisions, names = known.y_true, known.y_pred.astype(int), known.names
     else:
         assert scores is not None
+        if np.isnan(threshold):
+            raise ValueError(
+                f"y_score goes from {scores.min():g} to {scores.max():g}, so these are neither probabilities nor, as "
+                "a rule, log-odds: pass as threshold the score above which a decision is positive (0 says that they "
+                "are log-odds), or the decisions as y_pred."
+            )
         decisions = decided(scores, threshold)
-    return Encoded(positive.astype(int), decisions, scores, names, has_probabilities)
+    return Encoded(
+        positive.astype(int),
+        decisions,
+        scores,
+        names,
+        has_probabilities,
+        threshold=threshold,
+        are_log_odds=are_log_odds,
+    )
 
 
 def _of_classes(
@@ -99,17 +126,25 @@ def _of_classes(
     )
 
 
-def _are_probabilities(scores: np.ndarray, threshold: float) -> bool:
+def _are_points(scores: np.ndarray, threshold: float | None) -> bool:
+    """Whether scores are neither probabilities nor log-odds, such as points from 0 to 100.
+
+    A threshold of 0 says that they are log-odds.
+    """
+    return threshold != 0 and scores.min() >= 0 and scores.max() > 1
+
+
+def _are_probabilities(scores: np.ndarray, threshold: float | None) -> bool:
     """Whether all scores are in [0, 1]; probabilities are not compared with 0, so that is an error."""
     if scores.min() < 0 or scores.max() > 1:
         return False
     if not scores.any():  # log-odds of a constant model, unless the threshold is one of probabilities
-        return threshold != 0
+        return bool(threshold)
     if np.isin(scores, (0.0, 1.0)).all():
         raise ValueError(
             "y_score holds nothing but 0 and 1, so these are decisions: pass them as y_pred, and y_score=None."
         )
-    if threshold == 0:
+    if not threshold:
         raise ValueError(
             "all of y_score is in [0, 1], so these are probabilities, and with threshold=0.0 nearly every decision "
             "would be positive. Pass threshold=0.5 (or where you decide), or log-odds instead of probabilities."

@@ -22,7 +22,7 @@ def fairness_report(
     sensitive_features: Any,
     sample_weight: npt.ArrayLike | None = None,
     y_pred: npt.ArrayLike | None = None,
-    threshold: float = 0.0,
+    threshold: float | None = None,
     pos_label: Any = None,
     interval: Any = None,
     metrics: Iterable[str] | None = None,
@@ -42,8 +42,9 @@ def fairness_report(
     y_true : array-like of shape (n_samples,)
         Labels, two or more. Columns of rows may be Dask collections.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or None
-        Scores: log-odds, e.g. from ``decision_function``, or probabilities of the positive label. Of more than two
-        labels, scores or probabilities of all, in sorted order. None for a report of decisions alone.
+        Scores: log-odds, e.g. from ``decision_function``, probabilities of the positive label, or other numbers that
+        are higher for it. Of more than two labels, scores or probabilities of all, in sorted order. None for a report
+        of decisions alone.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
         Group of every row; several columns are combined. Groups that overlap (a table of booleans) are an error.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -51,8 +52,10 @@ def fairness_report(
     y_pred : array-like of shape (n_samples,), default=None
         Decisions, in the encoding of ``y_true``; by default, whether a score exceeds ``threshold``, or the label of the
         largest score.
-    threshold : float, default=0.0
-        0 for log-odds, 0.5 for probabilities; for more than two labels it is not used.
+    threshold : float, default=None
+        Score above which a decision is positive; 0.5 for probabilities. None is 0 for log-odds. Other scores, such as
+        points (none is negative, and some are above 1), need one, unless there is ``y_pred``; they have no losses. For
+        more than two labels it is not used.
     pos_label : object, default=None
         The positive label; None for the larger of two. Of more than two labels, the one to report on against all
         others; None for a report on every one of them.
@@ -86,8 +89,8 @@ def fairness_report(
     ------
     ValueError
         If there is a single label, lengths differ, scores are not finite, there is one group only or groups overlap,
-        probabilities come with ``threshold=0.0``, a gap is unknown or needs what is not there, or ``interval``,
-        ``level`` or ``n_resamples`` is out of range.
+        probabilities or points come without a ``threshold``, a gap is unknown or needs what is not there, or
+        ``interval``, ``level`` or ``n_resamples`` is out of range.
     TypeError
         If ``model`` is not an estimator.
     NotFittedError

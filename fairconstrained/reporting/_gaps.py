@@ -162,7 +162,9 @@ def lacking(info: MetricInfo, rows: ReportRows) -> str:
     """Say what a gap needs and the rows do not have; empty if nothing is missing."""
     if READS[info.reads](rows) is None:
         return "y_score" if rows.y_score is None else info.reads
-    return "an interval" if _is_partial(info) and rows.interval is None else ""
+    if _is_partial(info) and rows.interval is None:
+        return "an interval"
+    return "a threshold" if "threshold" in _parameters(info) and np.isnan(rows.threshold) else ""
 
 
 def options_of(info: MetricInfo, rows: ReportRows) -> dict[str, Any]:

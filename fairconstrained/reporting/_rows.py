@@ -45,7 +45,7 @@ class ReportRows:
     grouped : GroupedRows
         Group and weight of every row.
     threshold : float
-        Scores above it are positive decisions, unless decisions were given.
+        Scores above it are positive decisions, unless decisions were given; NaN where it is not known.
     interval : pair of floats, list of pairs, dict or None
         As given.
     labels : tuple of str
@@ -55,7 +55,7 @@ class ReportRows:
     has_probabilities : bool
         Whether the scores are probabilities.
     are_log_odds : bool
-        Whether scores that are no probabilities are log-odds; the predictions of a regressor are not.
+        Whether scores that are no probabilities are log-odds; points and the predictions of a regressor are not.
     own_probabilities : ndarray of shape (n_samples,), or None
         Probabilities of the positive label, where its score does not tell them.
     """
@@ -83,15 +83,15 @@ class ReportRows:
         sensitive_features: Any,
         sample_weight: npt.ArrayLike | None = None,
         y_pred: npt.ArrayLike | None = None,
-        threshold: float = 0.0,
+        threshold: float | None = None,
         pos_label: Any = None,
         interval: Any = None,
         labels: tuple[str, str] | None = None,
         has_probabilities: bool | None = None,
         classes: Sequence[Any] | None = None,
-        are_log_odds: bool = True,
+        are_log_odds: bool | None = None,
     ) -> Self:
-        """Validate; what is None for ``labels``, ``classes`` and ``has_probabilities`` is told from the rows."""
+        """Validate; what is None from ``labels`` on, and a ``threshold`` of None, are told from the rows."""
         if y_score is None and y_pred is None:
             raise ValueError("a report needs y_score, or y_pred for a report of decisions without scores.")
         y_true, y_score, y_pred, sample_weight = map(in_memory, (y_true, y_score, y_pred, sample_weight))
@@ -100,8 +100,8 @@ class ReportRows:
         warn_of_another_order(y_true=y_true, sensitive_features=sensitive_features, **given)
         if np.size(y_true) == 0:
             raise ValueError("a report needs rows, and y_true is empty.")
-        threshold = check_threshold(threshold)
-        answers = encoded(y_true, y_score, y_pred, threshold, pos_label, has_probabilities, classes)
+        threshold = None if threshold is None else check_threshold(threshold)
+        answers = encoded(y_true, y_score, y_pred, threshold, pos_label, has_probabilities, classes, are_log_odds)
         frame = _features(sensitive_features)
         grouped = _in_order(check_groups(frame, sample_weight, answers.y_true.size), frame)
         if grouped.n_groups < 2:
@@ -112,9 +112,7 @@ class ReportRows:
             sensitive_features=frame,
             sample_weight=None if sample_weight is None else grouped.weights,
             grouped=grouped,
-            threshold=threshold,
             interval=interval,
-            are_log_odds=are_log_odds,
             **answers._replace(labels=labels or answers.labels)._asdict(),
         )
         return rows if pos_label is None or not rows.classes else rows.by_class[pos_label]
@@ -198,8 +196,10 @@ class ReportRows:
 
     @property
     def decisions_of_scores(self) -> np.ndarray | None:
-        """Decisions that the scores alone would give, as `y_pred`."""
-        return None if self.y_score is None else decided(self.y_score, self.threshold)
+        """Decisions that the scores alone would give, as `y_pred`; None where they give none."""
+        if self.y_score is None or np.isnan(self.threshold):
+            return None
+        return decided(self.y_score, self.threshold)
 
     @property
     def signed_decisions(self) -> np.ndarray:

@@ -218,7 +218,7 @@ def setting_words(report: FairnessReport) -> dict[str, str]:
         "Training rows": report.overlap,
         "Labels": label_words(rows),
         "Scores": _score_words(rows),
-        "Threshold": "" if rows.y_score is None or rows.classes else f"{rows.threshold:g}",
+        "Threshold": "" if rows.y_score is None or rows.classes or np.isnan(rows.threshold) else f"{rows.threshold:g}",
         "Percentile interval": interval_words(rows),
         "Intervals": intervals if report.n_resamples else "none were computed",
         "Package": f"fairconstrained {__version__}",
@@ -237,7 +237,10 @@ def label_words(rows: ReportRows) -> str:
 def _score_words(rows: ReportRows) -> str:
     if rows.y_score is None:
         return "none: a report of decisions"
-    kind = "probabilities" if rows.has_probabilities else "log-odds" if rows.are_log_odds else "predictions"
+    kinds = {"probabilities": rows.has_probabilities, "log-odds": rows.are_log_odds}
+    kind = next(
+        (name for name, holds in kinds.items() if holds), "neither probabilities nor log-odds, so without losses"
+    )
     return f"{kind} of every class, of which its excess over the largest of the others counts" if rows.classes else kind
 
 

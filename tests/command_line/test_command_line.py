@@ -239,6 +239,7 @@ def test_points_need_no_threshold_beside_decisions(tmp_path, capsys):
     out, _ = capsys.readouterr()
     assert "the column 'said' says" in out
     assert re.search(r"independence_gap +0\.500", out)
+    assert "loss" not in out
 
 
 def test_a_missing_file_and_nothing_to_judge(file, capsys):

@@ -150,7 +150,7 @@ def test_predictions_of_a_regressor_are_no_log_odds(data):
     assert "log_loss" not in report.table
     assert "auc" in report.table
     assert not {"loss_parity_gap", "wasserstein_gap"} & set(report.gaps.index)
-    assert report.settings["Scores"] == "predictions"
+    assert report.settings["Scores"].startswith("neither probabilities nor log-odds")
     assert "log loss" not in report.to_html().lower()
     with pytest.raises(ValueError, match="'loss_parity_gap' needs log-odds, and the report has none"):
         report_on(model, rows, metrics=["loss_parity_gap"])

@@ -207,7 +207,7 @@ def test_one_label_only():
 
 
 def test_groups_that_do_not_differ_in_anything():
-    report = make([0, 1] * 4, [2.0] * 8, sensitive_features=list("aabbaabb"), interval=(0, 0.5))
+    report = make([0, 1] * 4, [2.0] * 8, sensitive_features=list("aabbaabb"), interval=(0, 0.5), threshold=0)
     assert report.verdict[0] == "Positive rate (share whose decision is positive): 100.0% for all groups."
     assert "Accuracy: 50.0% for all groups." in report.verdict
     assert "Scores: the same for all groups." in report.verdict
@@ -253,6 +253,7 @@ def test_seed_of_a_generator_is_kept():
     [
         ({"y_score": [0.1, 0.9] * 4}, r"probabilities.*Pass threshold=0\.5"),
         ({"y_score": [0, 1] * 4}, "decisions: pass them as y_pred"),
+        ({"y_score": [0, 30, 99, 4, 2, 70, 80, 9]}, "from 0 to 99, .* pass as threshold the score above which"),
         ({"y_score": None}, "needs y_score, or y_pred"),
         ({"y_true": [], "y_score": [], "sensitive_features": []}, "y_true is empty"),
         ({"y_score": SCORE[:-1]}, "inconsistent numbers of samples"),
@@ -294,6 +295,29 @@ def test_scores_of_zero_are_those_of_a_constant_model():
     assert not report.table["positive_rate"].any()
     assert report.table["log_loss"].to_numpy() == pytest.approx(np.log(2))
     assert make(y_score=np.zeros(8), threshold=0.5).settings["Scores"] == "probabilities"
+
+
+def test_points_have_no_losses():
+    points = 10.0 * (np.array(SCORE) + 4)
+    plain = make()
+    report = make(y_score=points, threshold=40)
+    columns = plain.table.columns.drop("log_loss")
+    pd.testing.assert_frame_equal(report.table, plain.table[columns])
+    assert set(plain.gaps.index) - set(report.gaps.index) == {"loss_parity_gap", "wasserstein_gap"}
+    assert "log_loss" in make(y_score=points, threshold=0).table  # says that these are log-odds
+
+
+def test_a_gap_at_a_threshold_needs_one():
+    points, decisions = 10.0 * (np.array(SCORE) + 4), (np.array(SCORE) > 0).astype(int)
+    given = {"y_score": points, "y_pred": decisions, "interval": (0, 0.5)}
+    report = make(**given)
+    assert "partial_statistical_parity_gap" in report.gaps.index
+    assert "partial_demographic_parity_gap" not in report.gaps.index
+    assert "Threshold" not in report.settings
+    assert "the decision is not" not in str(report)
+    with pytest.raises(ValueError, match="'partial_demographic_parity' needs a threshold"):
+        make(**given, metrics=["partial_demographic_parity"])
+    assert "partial_demographic_parity_gap" in make(**given, threshold=40).gaps.index
 
 
 def test_a_name_without_letters_leaves_no_hole():
