@@ -28,10 +28,11 @@ from fairconstrained.certification.resampling import (
     values_of,
     without_blocks,
 )
-from fairconstrained.certification.sample import Sample, resolve_metric, strata_of
+from fairconstrained.certification.sample import Sample, check_comparable, groups_of, resolve_metric, strata_of
 from fairconstrained.checks.inputs import as_table, check_group_of_every_row, refuse_masked, without_none
 from fairconstrained.checks.messages import check_fraction
 from fairconstrained.groups import GroupEncoder
+from fairconstrained.metrics.registry import info_of
 
 __all__ = ["BootstrapEvidence", "Replicates", "gap_interval", "resampled", "statistic_of"]
 
@@ -313,6 +314,8 @@ def gap_interval(
     sensitive_features = as_table(sensitive_features)
     check_consistent_length(y_response, y_true, sample_weight)
     check_group_of_every_row(_num_samples(sensitive_features), _num_samples(y_response))
+    if info_of(function).is_gap:  # rates may have a floor, which a single group has as well
+        check_comparable(function, groups_of(function, sensitive_features))
     y_true = None if y_true is None else np.asarray(y_true)
     response = np.asarray(y_response)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)

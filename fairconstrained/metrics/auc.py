@@ -52,7 +52,7 @@ def partial_group_auc_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1/2], where 0 is fair; it is 0 for a single group and for a constant score.
+        Gap in [0, 1/2], where 0 is fair; it is 0 for a constant score, and NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``; ``against``, the group from which it differs most; ``auc``,
         the probability that a row of the group outranks one of that group within the interval. Only if
@@ -82,10 +82,10 @@ def partial_group_auc_gap(
     intervals = PercentileIntervals.parse(interval, rows.labels)
     check_option("agg", agg, AGGREGATES)
     if agg == "max" and not return_groups:  # the largest gap needs no table of all pairs
-        return largest_centred_auc(partial_steps(ScoredRows.of(scores, *rows.arrays), intervals))
+        return rows.gap(largest_centred_auc(partial_steps(ScoredRows.of(scores, *rows.arrays), intervals)))
     aucs = pair_aucs(scores, *rows.arrays, intervals)
     gaps = np.abs(aucs - 0.5)
-    gap = aggregate_pairs(gaps, agg)
+    gap = rows.gap(aggregate_pairs(gaps, agg))
     if not return_groups:
         return gap
     worst = gaps.argmax(axis=1)
@@ -120,7 +120,7 @@ def group_auc_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1/2], where 0 is fair; it is 0 for a single group and for a constant score.
+        Gap in [0, 1/2], where 0 is fair; it is 0 for a constant score, and NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``; ``against``, the group from which it differs most; ``auc``,
         the probability that a row of the group outranks one of that group, NaN for a single group. Only if
@@ -180,7 +180,7 @@ def inter_group_auc_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group and for a constant score.
+        Gap in [0, 1], where 0 is fair; it is 0 for a constant score, and NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``; ``against``, the group with which the gap is largest; ``auc``
         of the group's positives against that group's negatives; ``reverse_auc`` of that group's positives against the
@@ -200,7 +200,7 @@ def inter_group_auc_gap(
     found = compare_groups(
         "inter_group", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
-    return found.result(agg, return_groups, ["auc", "reverse_auc"], against=True)
+    return found.result(agg, return_groups, ["auc", "reverse_auc"], against=True, on_empty=on_empty)
 
 
 @register(
@@ -235,7 +235,7 @@ def intra_group_auc_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group and for a constant score.
+        Gap in [0, 1], where 0 is fair; it is 0 for a constant score, and NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``, ``auc``, which is NaN for a single group. Only if
         ``return_groups``.
@@ -253,4 +253,4 @@ def intra_group_auc_gap(
     found = compare_groups(
         "intra_group", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
-    return found.result(agg, return_groups, ["auc"])
+    return found.result(agg, return_groups, ["auc"], on_empty=on_empty)

@@ -91,15 +91,20 @@ class GroupComparison:
 
     @cached_property
     def largest(self) -> float:
-        """The largest of the gaps; 0 for a single group, NaN if any is."""
+        """The largest of the gaps; NaN for a single group, or if any is."""
         if self.rows.n_groups == 1:
-            return 0.0
+            return float("nan")
         scored = ScoredRows.of(self.scores, *self.rows.arrays)
         gaps = AUC_METRICS[self.metric].gaps(scored.among(self.positive), scored.among(~self.positive))
         return float(np.max(gaps[:1] if self.is_protected else gaps))
 
     def result(
-        self, agg: Aggregate, return_groups: bool, columns: Sequence[str], against: bool = False
+        self,
+        agg: Aggregate,
+        return_groups: bool,
+        columns: Sequence[str],
+        against: bool = False,
+        on_empty: OnEmpty = "raise",
     ) -> float | tuple[float, pd.DataFrame]:
         """Return the value of the metric.
 
@@ -112,10 +117,12 @@ class GroupComparison:
             Names in the table of ``AUC(G1, G1')`` and, if there are two, of ``AUC(G2, G2')``.
         against : bool, default=False
             Whether the table names the other group of the pair.
+        on_empty : {"raise", "nan"}, default="raise"
+            Whether to warn of a single group.
         """
         check_option("agg", agg, AGGREGATES)
         needs_no_table = agg == "max" or self.rows.n_groups == 1
-        gap = self.largest if needs_no_table else float(AGGREGATES[agg](self.gaps))
+        gap = self.rows.gap(self.largest if needs_no_table else float(AGGREGATES[agg](self.gaps)), on_empty)
         if not return_groups:
             return gap
         aucs, other = self._by_group()

@@ -183,13 +183,13 @@ def largest_centred_auc(steps: sp.csr_array, others: sp.csr_array | None = None)
     Returns
     -------
     largest : float
-        0 for a single group, NaN if any of the groups has no weight.
+        NaN for a single group, or if any of the groups has no weight.
     """
     is_one_auc = others is None
     others = steps if others is None else others
     n_groups, n_levels = steps.shape
     if n_groups == 1:
-        return 0.0
+        return float("nan")
     if not (steps.sum(axis=1).all() and others.sum(axis=1).all()):
         return float("nan")
     floor = 0.0

@@ -59,7 +59,7 @@ y_true : array-like of shape (n_samples,){or_none}
 Returns
 -------
 gap : float
-    Gap in [0, 1], where 0 is fair; it is 0 for a single group. NaN where it does not exist and ``on_empty="nan"``.
+    Gap in [0, 1], where 0 is fair; it is NaN for a single group. NaN where it does not exist and ``on_empty="nan"``.
 groups : DataFrame
     ``n_samples``, ``weight``, the rate, and ``gap``, that of the group to the one it differs from most, by group. Only
     if ``return_groups``.
@@ -295,7 +295,7 @@ def conditional_parity_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is NaN for a single group.
     groups : DataFrame
         ``n_samples``, ``weight``, the selection rate in every stratum, and ``gap`` by group. Only if
         ``return_groups``.

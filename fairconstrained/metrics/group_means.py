@@ -151,7 +151,7 @@ def loss_parity_gap(
     Returns
     -------
     gap : float
-        Gap in units of the loss, 0 is fair; 0 for a single group.
+        Gap in units of the loss, 0 is fair; NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``, ``loss`` (``loss_positive`` and ``loss_negative`` where
         labels are told apart), and ``gap``, to the group it differs from most or to all rows. Only if
@@ -294,7 +294,8 @@ def _gap(
     """The gap between the groups' means of a function of the rows, and perhaps the table by group."""
     found = rows.measured(Rate(function), notion)
     check_cells(found.means, rows.positive, rows.groups, rows.names, on_empty)
+    value = rows.groups.gap(found.value, on_empty) if rows.is_alone(notion) else found.value
     if not return_groups:
-        return found.value
+        return value
     columns = [what] if notion.targets is None else [f"{what}_{_SIGN_NAMES[target]}" for target in notion.targets]
-    return found.value, rows.groups.table(**dict(zip(columns, found.means, strict=True)), gap=found.gaps)
+    return value, rows.groups.table(**dict(zip(columns, found.means, strict=True)), gap=found.gaps)

@@ -168,6 +168,11 @@ class LabelledRows(NamedTuple):
         """-1 and +1."""
         return np.where(self.positive, 1.0, -1.0)
 
+    def is_alone(self, notion: Notion) -> bool:
+        """Return whether there is a single group, which the notion has nothing to compare with."""
+        groups = self.groups
+        return groups.unions is None and groups.n_groups == 1 and not notion.rule.works_on_one_group
+
     def measured(self, rate: Rate, notion: Notion) -> RatesMeasured:
         """Return the rates of the groups in every block, and the number that the notion's rule makes of them."""
         if self.strata is not None:
@@ -178,8 +183,7 @@ class LabelledRows(NamedTuple):
         cells = blocks.cells(groups.codes, groups.n_parts)
         means = mean_by_cell(values, cells, weights, (blocks.n_blocks, groups.n_parts), groups.unions)
         (overall,) = mean_by_cell(values, blocks.codes, weights, (1, blocks.n_blocks))
-        is_alone = groups.unions is None and groups.n_groups == 1 and not notion.rule.works_on_one_group
-        value = 0.0 if is_alone else float(notion.values(means, overall))
+        value = np.nan if self.is_alone(notion) else float(notion.values(means, overall))
         return RatesMeasured(value, means, notion.gaps(means, overall), notion)
 
 
@@ -189,7 +193,8 @@ class RatesMeasured(NamedTuple):
     Attributes
     ----------
     value : float
-        NaN if a cell that is compared is empty, or a ratio is one of zeros or of negative numbers.
+        NaN if a cell that is compared is empty, there is a single group that is compared with others, or a ratio is one
+        of zeros or of negative numbers.
     means : ndarray of shape (n_blocks, n_groups)
     gaps : ndarray of shape (n_groups,)
     notion : Notion
@@ -201,8 +206,10 @@ class RatesMeasured(NamedTuple):
     notion: Notion
 
     def checked(self, rows: LabelledRows, rate: str, on_empty: OnEmpty) -> Self:
-        """Raise ValueError where the value does not exist, unless ``on_empty`` is "nan"."""
+        """Raise ValueError where the value does not exist, or warn of a single group, unless ``on_empty`` is "nan"."""
         check_option("on_empty", on_empty, ("raise", "nan"))
+        if rows.is_alone(self.notion):
+            return self._replace(value=rows.groups.gap(self.value, on_empty))
         if on_empty == "nan" or not np.isnan(self.value):
             return self
         blocks = [name.removeprefix(", ") for name in self.notion.block_names]
@@ -373,7 +380,7 @@ def group_rates(
     Returns
     -------
     value : float
-        Smaller is better, except for a floor. It is 0 for a single group and a rule that compares groups.
+        Smaller is better, except for a floor. It is NaN for a single group and a rule that compares groups.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``, the rate in every block of rows, and ``gap``, the number of
         the group that the rule compares. Only if ``return_groups``.

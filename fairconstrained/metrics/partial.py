@@ -79,7 +79,7 @@ def partial_statistical_parity_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``; ``threshold``, the score with the largest gap over all pairs;
         its ``rank`` in the group; ``partial_rank``, the rank within the interval. Only if ``return_groups``.
@@ -107,7 +107,7 @@ def partial_statistical_parity_gap(
     intervals = PercentileIntervals.parse(interval, rows.labels)
     check_option("agg", agg, AGGREGATES)
     worst = worst_gap(scores, *rows.arrays, intervals, normalize)
-    gap = worst.gap
+    gap = rows.gap(worst.gap)
     if agg != "max":  # the maximum needs no loop over the pairs of groups
         by_pair = [pair_gaps(ranks, intervals, normalize) for _, ranks in RankTable(scores, *rows.arrays)]
         gap = aggregate_pairs(np.max(by_pair, axis=0), agg)
@@ -160,7 +160,7 @@ def partial_demographic_parity_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``, ``threshold``; its ``rank`` in the group, which is the
         positive rate; ``partial_rank``, the positive rate within the interval. Only if ``return_groups``.
@@ -179,6 +179,7 @@ def partial_demographic_parity_gap(
         gap = float(gaps_by_threshold(ranks, intervals, normalize)[0])
     else:
         gap = aggregate_pairs(pair_gaps(ranks, intervals, normalize), agg)
+    gap = rows.gap(gap)
     return (gap, _rank_table_by_group(rows, threshold, ranks[0], intervals)) if return_groups else gap
 
 

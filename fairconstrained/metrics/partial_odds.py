@@ -122,7 +122,7 @@ def partial_equal_opportunity_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``; ``true_positive_rate``; ``partial_true_positive_rate``, the
         rate within the interval. Only if ``return_groups``.
@@ -207,7 +207,7 @@ def partial_equalized_odds_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``; ``false_positive_rate``, ``true_positive_rate``;
         ``partial_false_positive_rate``, ``partial_true_positive_rate``, the rates within the interval. Only if
@@ -262,7 +262,7 @@ def _gap(
     needs_no_pairs = agg == "max" and rows.n_groups > 1
     gaps_of = gaps_by_threshold if needs_no_pairs else pair_gaps
     gaps = np.max([gaps_of(own[None], inside, normalize) for own, inside in by_label.values()], axis=0)
-    gap = float(gaps[0]) if needs_no_pairs else aggregate_pairs(gaps, agg)
+    gap = rows.gap(gaps[0] if needs_no_pairs else aggregate_pairs(gaps, agg), on_empty)
     if not return_groups:
         return gap
     columns = {_RATES[label]: rates[label] for label in labels}

@@ -104,5 +104,5 @@ def pairwise_ranking_gap(
     kinds = kinds_of_pairs(found, groups.codes, n_groups)
     table = pair_accuracies(scores, found, kinds, groups.labels)
     compared = table["accuracy"].to_numpy()[compared_cells(pairs, kinds[0], n_groups)]
-    gap = float(np.ptp(compared)) if compared.size > 1 else 0.0
+    gap = groups.gap(np.ptp(compared) if compared.size > 1 else 0.0)
     return (gap, table) if return_groups else gap

@@ -42,8 +42,8 @@ def block_signs(agg_labels: AggregateLabels, n_blocks: int) -> np.ndarray:
 
 
 def aggregate_pairs(gaps: np.ndarray, agg: Aggregate) -> float:
-    """Return the aggregate of a symmetric matrix of gaps between groups; 0 for a single group, NaN if any gap is."""
+    """Return the aggregate of a symmetric matrix of gaps between groups; NaN for a single group, or if any gap is."""
     n_groups = gaps.shape[0]
     if n_groups == 1:
-        return 0.0
+        return float("nan")
     return float(AGGREGATES[agg](gaps[np.triu_indices(n_groups, 1)]))

@@ -54,6 +54,7 @@ agg : {"max", "mean"}, default="max"
     Aggregate of the gaps.
 on_empty : {"raise", "nan"}, default="raise"
     Whether to raise or to return NaN if a cell of rows that is compared, such as the positives of a group, is empty.
+    The gap of a single group is NaN in either case; "nan" leaves out the warning.
 threshold : float, default=0.0
     A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for probabilities.
 normalize : bool, default=True

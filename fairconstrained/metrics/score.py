@@ -51,7 +51,7 @@ def statistical_parity_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group and for a constant score.
+        Gap in [0, 1], where 0 is fair; it is 0 for a constant score, and NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``; ``threshold``, the score with the largest gap over all pairs;
         its ``rank`` in the group, P(s > threshold | g). Only if ``return_groups``.
@@ -113,7 +113,7 @@ def wasserstein_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1] (squared units of probability), where 0 is fair; it is 0 for a single group.
+        Gap in [0, 1] (squared units of probability), where 0 is fair; it is NaN for a single group.
     groups : DataFrame
         One row for each group: ``n_samples``, ``weight``; ``mean_score``; ``gap``, the largest distance to another
         group. Only if ``return_groups``.
@@ -143,12 +143,12 @@ def wasserstein_gap(
     else:
         distributions = group_histograms(scores, *rows.arrays, check_integer("n_bins", n_bins))
     if agg == "max" and not return_groups:
-        return largest_squared_wasserstein(distributions)
+        return rows.gap(largest_squared_wasserstein(distributions))
     distances = np.zeros((rows.n_groups, rows.n_groups))
     for first, second in zip(*np.triu_indices(rows.n_groups, 1), strict=True):
         distance = squared_wasserstein(distributions[first], distributions[second])
         distances[first, second] = distances[second, first] = distance
-    gap = aggregate_pairs(distances, agg)
+    gap = rows.gap(aggregate_pairs(distances, agg))
     if not return_groups:
         return gap
     return gap, rows.table(mean_score=rows.means(scores)[0], gap=distances.max(axis=0))

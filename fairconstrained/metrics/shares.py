@@ -151,7 +151,7 @@ def parity_pair(
     Returns
     -------
     value : float
-        Value in [0, 1 + beta]; it is 0 for a single group.
+        Value in [0, 1 + beta]; it is NaN for a single group.
 
     Raises
     ------
@@ -174,4 +174,4 @@ def parity_pair(
     scores = check_scores(y_score, y_true)
     groups = check_groups(sensitive_features, sample_weight, scores.size)
     (rates,) = groups.means(RATES[rate](scores, np.ones(scores.size)))
-    return float(parity_pair_of_rates(rates, beta).max())
+    return groups.gap(parity_pair_of_rates(rates, beta).max())

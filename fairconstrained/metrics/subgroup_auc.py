@@ -69,7 +69,7 @@ def positive_equality_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1/2], where 0 is fair; it is 0 for a single group and for a constant score.
+        Gap in [0, 1/2], where 0 is fair; it is 0 for a constant score, and NaN for a single group.
     groups : DataFrame
         One row for each group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``;
         ``auc`` of its positives against all positives, NaN for a single group. Only if ``return_groups``.
@@ -96,7 +96,7 @@ def positive_equality_gap(
     found = compare_groups(
         "positive_equality", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
-    return found.result(agg, return_groups, ["auc"])
+    return found.result(agg, return_groups, ["auc"], on_empty=on_empty)
 
 
 @register(
@@ -130,7 +130,7 @@ def negative_equality_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1/2], where 0 is fair; it is 0 for a single group and for a constant score.
+        Gap in [0, 1/2], where 0 is fair; it is 0 for a constant score, and NaN for a single group.
     groups : DataFrame
         One row for each group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``;
         ``auc`` of its negatives against all negatives, NaN for a single group. Only if ``return_groups``.
@@ -142,7 +142,7 @@ def negative_equality_gap(
     found = compare_groups(
         "negative_equality", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
-    return found.result(agg, return_groups, ["auc"])
+    return found.result(agg, return_groups, ["auc"], on_empty=on_empty)
 
 
 @register(
@@ -179,7 +179,7 @@ def bpsn_bnsp_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group and for a constant score.
+        Gap in [0, 1], where 0 is fair; it is 0 for a constant score, and NaN for a single group.
     groups : DataFrame
         One row for each group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``; its
         ``bpsn_auc`` and ``bnsp_auc``, NaN for a single group. Only if ``return_groups``.
@@ -205,7 +205,7 @@ def bpsn_bnsp_gap(
     found = compare_groups(
         "bpsn_bnsp", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
-    return found.result(agg, return_groups, ["bpsn_auc", "bnsp_auc"])
+    return found.result(agg, return_groups, ["bpsn_auc", "bnsp_auc"], on_empty=on_empty)
 
 
 @register(

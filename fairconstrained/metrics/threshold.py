@@ -123,7 +123,7 @@ def independence_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is NaN for a single group.
     groups : DataFrame
         ``n_samples``, ``weight``, ``selection_rate`` by group. Only if ``return_groups``.
 
@@ -179,7 +179,7 @@ def separation_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], or [0, 2] with ``agg_labels="sum"``, where 0 is fair; it is 0 for a single group.
+        Gap in [0, 1], or [0, 2] with ``agg_labels="sum"``, where 0 is fair; it is NaN for a single group.
     groups : DataFrame
         ``n_samples``, ``weight``, ``false_positive_rate``, ``true_positive_rate`` by group. Only if
         ``return_groups``.
@@ -194,7 +194,8 @@ def separation_gap(
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
     rates = rows.means(labels.y_pred, labels.y_true)
     check_cells(rates, labels.y_true, rows, _headings("y_true", labels.names), on_empty)
-    return _gap_of_rates(["false_positive_rate", "true_positive_rate"], rates, rows, agg, return_groups, agg_labels)
+    names = ["false_positive_rate", "true_positive_rate"]
+    return _gap_of_rates(names, rates, rows, agg, return_groups, agg_labels, on_empty)
 
 
 @register(
@@ -223,7 +224,7 @@ def equal_opportunity_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is NaN for a single group.
     groups : DataFrame
         ``n_samples``, ``weight``, ``true_positive_rate`` by group. Only if ``return_groups``.
 
@@ -236,7 +237,7 @@ def equal_opportunity_gap(
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
     rates = rows.means(labels.y_pred, labels.y_true)[1:]
     check_cells(rates, labels.y_true, rows, _headings("y_true", labels.names), on_empty)
-    return _gap_of_rates(["true_positive_rate"], rates, rows, agg, return_groups)
+    return _gap_of_rates(["true_positive_rate"], rates, rows, agg, return_groups, on_empty=on_empty)
 
 
 @register(
@@ -266,7 +267,7 @@ def sufficiency_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 2], where 0 is fair; it is 0 for a single group.
+        Gap in [0, 2], where 0 is fair; it is NaN for a single group.
     groups : DataFrame
         ``n_samples``, ``weight``, ``false_omission_rate`` = P(y=1 | g, yhat=0) and ``precision`` =
         P(y=1 | g, yhat=1) by group. Only if ``return_groups``.
@@ -279,7 +280,7 @@ def sufficiency_gap(
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
     rates = rows.means(labels.y_true, labels.y_pred)
     check_cells(rates, labels.y_pred, rows, _headings("y_pred", labels.names), on_empty)
-    return _gap_of_rates(["false_omission_rate", "precision"], rates, rows, agg, return_groups, agg_labels="sum")
+    return _gap_of_rates(["false_omission_rate", "precision"], rates, rows, agg, return_groups, "sum", on_empty)
 
 
 @register(
@@ -349,9 +350,11 @@ def _gap_of_rates(
     agg: Aggregate,
     return_groups: bool,
     agg_labels: AggregateLabels = "max",
+    on_empty: OnEmpty = "raise",
 ) -> float | tuple[float, pd.DataFrame]:
     """The gap between the groups' rates, of shape (n_rates, n_groups), and perhaps the table with their names."""
     check_option("agg", agg, AGGREGATES)
     check_option("agg_labels", agg_labels, OVER_LABELS)
-    gap = 0.0 if rows.n_groups == 1 else float(gap_of_pairs(block_signs(agg_labels, len(rates)) @ rates, agg))
+    signed = block_signs(agg_labels, len(rates)) @ rates
+    gap = rows.gap(np.nan if rows.n_groups == 1 else gap_of_pairs(signed, agg), on_empty)
     return (gap, rows.table(**dict(zip(names, rates, strict=True)))) if return_groups else gap

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeGuard
@@ -12,7 +13,8 @@ import pandas as pd
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from fairconstrained.checks.inputs import check_group_of_every_row, refuse_masked
-from fairconstrained.checks.messages import is_number, shortened_table
+from fairconstrained.checks.messages import is_number, shortened, shortened_table
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups, Unions
 from fairconstrained.metrics.cell_means import mean_by_cell
 
@@ -86,6 +88,19 @@ class GroupedRows:
     def index(self) -> pd.Index:
         """The labels as an index; combinations of several columns stay tuples."""
         return pd.Index(self.labels, name="group", tupleize_cols=False)
+
+    def gap(self, value: float, on_empty: OnEmpty = "raise") -> float:
+        """Return a gap between the groups; of a single group it is NaN, with a warning unless NaN was asked for."""
+        if self.n_groups > 1:
+            return float(value)
+        if on_empty != "nan":
+            warnings.warn(
+                f"The gap is NaN: there is only one group, {shortened(self.labels).strip('[]')}, so there is nothing "
+                "to compare. In a cross-validation, take folds in which every group has rows.",
+                FairnessWarning,
+                stacklevel=3,
+            )
+        return np.nan
 
     def means(self, values: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
         """Return the weighted means of the rows' values in the groups; NaN where there are no rows.

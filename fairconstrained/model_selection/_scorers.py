@@ -223,7 +223,10 @@ class FairnessScorer(BaseEstimator):
             )
         columns = self._columns(sensitive_features, sample_weight, strata)
         labels = check_binary_labels(y_true, y_pred, pos_label)
-        return self._value(labels.y_true.astype(int), labels.y_pred.astype(int), columns)
+        value = self._value(labels.y_true.astype(int), labels.y_pred.astype(int), columns)
+        if np.isnan(value):  # of which scikit-learn would take the first for the best
+            raise ValueError(f"No threshold can be chosen, as {_name_of(self.metric)} is NaN on the rows of a fold.")
+        return value
 
     def _accept_sample_weight(self) -> bool:
         # scikit-learn asks a scorer this when routing is off and a search was fitted with sample_weight

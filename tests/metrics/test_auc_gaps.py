@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics import (
     bpsn_bnsp_gap,
     group_auc_gap,
@@ -228,11 +229,13 @@ class TestTables:
 
     @pytest.mark.parametrize("name", METRICS)
     def test_a_single_group_has_nobody_to_be_compared_with(self, name):
-        gap, table = METRICS[name](LABEL, SCORE, sensitive_features=["a"] * 8, return_groups=True)
-        assert gap == 0.0
+        with pytest.warns(FairnessWarning, match="only one group"):
+            gap, table = METRICS[name](LABEL, SCORE, sensitive_features=["a"] * 8, return_groups=True)
+        assert np.isnan(gap)
         assert table["n_samples"].tolist() == [8]
         assert np.isnan(table.iloc[:, -1]).all()
-        assert METRICS[name](LABEL, SCORE, sensitive_features=["a"] * 8, protected="a") == 0.0
+        with pytest.warns(FairnessWarning, match="only one group"):
+            assert np.isnan(METRICS[name](LABEL, SCORE, sensitive_features=["a"] * 8, protected="a"))
 
 
 def test_several_columns_are_protected_by_a_tuple():

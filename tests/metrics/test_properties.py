@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics import METRICS, partial_statistical_parity_gap, statistical_parity_gap
 
 PARTIAL = {name for name in METRICS if name.startswith("partial_")}
@@ -17,7 +18,7 @@ UPPER = {"sufficiency_gap": 2.0} | dict.fromkeys(
 @st.composite
 def samples(draw, max_groups=4):
     """Rows in which every group has every pair of true and predicted label, so that no cell is empty."""
-    n_groups = draw(st.integers(1, max_groups))
+    n_groups = draw(st.integers(2, max_groups))
     row = st.tuples(st.integers(0, n_groups - 1), st.integers(0, 1), st.integers(0, 1), st.integers(0, 20))
     corners = [(g, y, p, 4 * g + 2 * y) for g in range(n_groups) for y in (0, 1) for p in (0, 1)]
     rows = np.array(corners + draw(st.lists(row, max_size=25)))
@@ -76,11 +77,18 @@ def test_range_and_aggregation(name, data, interval):
         return
     mean = evaluate(name, data, interval, agg="mean")
     assert 0 <= mean <= value + 1e-12
-    if data["group"].max() == 0:
-        assert value == mean == 0.0
     with_table, table = evaluate(name, data, interval, return_groups=True)
-    assert with_table == value
+    assert with_table == pytest.approx(value, abs=1e-12)  # which is computed without the table
     assert table["n_samples"].tolist() == np.bincount(data["group"]).tolist()
+
+
+@pytest.mark.parametrize("name", [name for name, info in METRICS.items() if info.compares_groups])
+@pytest.mark.parametrize("agg", ["max", "mean"])
+@pytest.mark.parametrize("labels", [[1, 0, 1, 0], [1, 1, 1, 1]], ids=["both labels", "one label"])
+def test_a_single_group_has_no_gap(name, agg, labels):
+    data = {"group": list("aaaa"), "y_true": labels, "predict": [1, 0, 0, 1], "score": [0.9, 0.2, 0.1, 0.8]}
+    with pytest.warns(FairnessWarning, match="The gap is NaN: there is only one group, 'a'"):
+        assert np.isnan(evaluate(name, data, agg=agg))
 
 
 @given(data=samples(), interval=intervals(), normalize=st.booleans())
@@ -100,7 +108,7 @@ def test_the_whole_interval_gives_statistical_parity(data, normalize):
 
 
 @given(
-    group=st.lists(st.sampled_from("abc"), min_size=1, max_size=30),
+    group=st.lists(st.sampled_from("abc"), max_size=30).map(lambda drawn: [*drawn, "a", "b"]),
     score=st.floats(-1e6, 1e6),
     interval=intervals(),
     normalize=st.booleans(),

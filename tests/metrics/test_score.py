@@ -103,9 +103,6 @@ class TestWasserstein:
         gap, _ = wasserstein_gap(None, [0.0, 0.2, 0.6], agg="mean", **options)
         assert gap == pytest.approx(0.56 / 3)
 
-    def test_one_group(self):
-        assert wasserstein_gap(None, [0.1, 0.7], sensitive_features=["a", "a"]) == 0.0
-
     def test_raw_scores_are_refused(self):
         with pytest.raises(ValueError, match=r"probabilities in \[0, 1\]; its range is \[-1, 0.5\]"):
             wasserstein_of([-1.0], [0.5])

@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from fairconstrained import RateParityClassifier
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics import (
     METRICS,
     conditional_parity_gap,
@@ -586,3 +587,14 @@ def test_one_positive_label_of_three_and_probabilities_of_three():
     assert tree.predict_proba(X).min() == 0 < own.min()
     gap = abs(losses[groups == 0].mean() - losses[groups == 1].mean())
     assert -make_fairness_scorer(loss_parity_gap)(tree, X, y, sensitive_features=groups) == pytest.approx(gap)
+
+
+def test_a_fold_of_a_single_group_has_no_score(data, routing):
+    X, y, group = data[:3]
+    order = np.argsort(group, kind="stable")
+    scorer, search = get_fairness_scorer("neg_independence_gap"), {"C": [0.1, 1.0]}
+    with pytest.warns(FairnessWarning, match="only one group"), pytest.warns(UserWarning, match="non-finite"):
+        found = GridSearchCV(LogisticRegression(), search, scoring=scorer, cv=KFold(4)).fit(
+            X[order], y[order], sensitive_features=group[order]
+        )
+    assert np.isnan(found.cv_results_["mean_test_score"]).all()

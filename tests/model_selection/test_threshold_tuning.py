@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
+from sklearn.model_selection import KFold, StratifiedKFold, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairconstrained import PartialParityClassifier
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap
 from fairconstrained.model_selection import get_fairness_scorer, make_fairness_scorer, make_performance_scorer
 
@@ -148,3 +149,13 @@ def test_a_metric_that_takes_any_argument_gets_it(data):
     X, y, groups = data
     scorer = make_fairness_scorer(lambda y_true, y_pred, sensitive_features, **options: options["level"], level=0.25)
     assert scorer(LogisticRegression().fit(X, y), X, y, sensitive_features=groups) == -0.25
+
+
+def test_a_fold_of_a_single_group_is_refused(data, routing):
+    X, y, groups = (column[np.argsort(data[2], kind="stable")] for column in data)
+    scorer = get_fairness_scorer("neg_independence_gap")
+    with (
+        pytest.warns(FairnessWarning, match="only one group, 'a'"),
+        pytest.raises(ValueError, match="independence_gap is NaN on the rows of a fold"),
+    ):
+        tuned(scorer, cv=KFold(3)).fit(X, y, sensitive_features=groups)
