@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from textwrap import fill
 
@@ -22,6 +23,7 @@ _OPTIONS = {
     "sample_weight": "--weight",
     "pos_label": "--pos-label",
     "n_resamples": "--resamples",
+    "pandas.cut": "--bins",
 }
 
 
@@ -54,13 +56,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # to parse arguments, or to print help, takes no time; the libraries take seconds
     from fairconstrained.command_line._commands import COMMANDS
 
-    try:
-        passed = COMMANDS[options.command](options)
-    except (ValueError, OSError, ImportError) as error:
-        message = f"fairconstrained {options.command}: error: {_in_options(str(error))}"
-        print("\n".join(fill(line, 100, subsequent_indent="    ") for line in message.splitlines()), file=sys.stderr)
-        return USAGE_ERROR
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *where: _say(options.command, "warning", message)
+        try:
+            passed = COMMANDS[options.command](options)
+        except (ValueError, OSError, ImportError) as error:
+            _say(options.command, "error", error)
+            return USAGE_ERROR
     return 0 if passed else NOT_CERTIFIED
+
+
+def _say(command: str, kind: str, message: Exception | str) -> None:
+    """Print an error or a warning without its place in the code."""
+    lines = f"fairconstrained {command}: {kind}: {_in_options(str(message))}".splitlines()
+    print("\n".join(fill(line, 100, subsequent_indent="    ") for line in lines), file=sys.stderr)
 
 
 def _in_options(message: str) -> str:

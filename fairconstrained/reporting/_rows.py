@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +15,8 @@ import pandas as pd
 from scipy.special import expit, logit, softmax
 
 from fairconstrained.checks.inputs import as_table, in_memory, warn_of_another_order
+from fairconstrained.checks.messages import shortened
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, Groups, is_membership
 from fairconstrained.metrics import PercentileIntervals
 from fairconstrained.metrics.classes import class_log_loss, class_margins
@@ -21,7 +24,14 @@ from fairconstrained.metrics.validation import GroupedRows, check_groups, check_
 from fairconstrained.reporting._encoding import decided, encoded
 from fairconstrained.reporting._names import GroupNames
 
-__all__ = ["ReportRows", "ShownRows"]
+__all__ = ["FEW", "ReportRows", "ShownRows"]
+
+#: Groups of fewer rows than this are named as small.
+FEW = 30
+#: Small groups from which on their values are taken for numbers that nobody has cut into bands.
+_MANY = 10
+#: Columns of numbers and of times, as `pandas.api.types.infer_dtype` names them.
+_MEASURED = {"integer", "floating", "mixed-integer-float", "decimal", "date", "datetime", "datetime64", "timedelta64"}
 
 # scikit-learn's log loss keeps this distance from 0 and 1 as well
 _NEAREST = np.finfo(np.float64).eps
@@ -106,6 +116,7 @@ class ReportRows:
         grouped = _in_order(check_groups(frame, sample_weight, answers.y_true.size), frame)
         if grouped.n_groups < 2:
             raise ValueError(f"a report compares groups, and there is only one: {grouped.labels[0]!r}.")
+        _warn_of_numbers(frame, grouped)
         if interval is not None:
             PercentileIntervals.parse(interval, grouped.labels)
         rows = cls(
@@ -264,6 +275,22 @@ def _features(sensitive_features: Any) -> pd.DataFrame:
         else [f"feature {name}" if isinstance(name, int) else str(name) for name in frame.columns]
     )
     return frame.set_axis(names, axis=1).apply(_by_numbers)
+
+
+def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
+    """Warn where numbers or times have so many values that most of their groups can only be small."""
+    n_small = np.count_nonzero(np.bincount(grouped.codes) < FEW)
+    if n_small <= _MANY:
+        return
+    measured = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=False) in _MEASURED]
+    if measured:
+        warnings.warn(
+            f"sensitive_features has {grouped.n_groups:,} groups, {n_small:,} of them with fewer than {FEW} rows, as "
+            f"every value of {shortened(measured).strip('[]')} is a group. Cut numbers and times into bands first, for "
+            "example with pandas.cut.",
+            FairnessWarning,
+            stacklevel=4,
+        )
 
 
 def _in_order(grouped: GroupedRows, frame: pd.DataFrame) -> GroupedRows:

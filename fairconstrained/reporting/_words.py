@@ -13,7 +13,7 @@ from fairconstrained.plotting.group_names import interval_name, pieces_of
 from fairconstrained.reporting._measures import MEASURES
 from fairconstrained.reporting._model import Bound
 from fairconstrained.reporting._names import GroupNames, isolated
-from fairconstrained.reporting._rows import ReportRows
+from fairconstrained.reporting._rows import FEW, ReportRows
 from fairconstrained.version import __version__
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ __all__ = [
     "verdict_of",
 ]
 
-#: Groups of fewer rows than this are named as small.
-_FEW = 30
 #: More names than this are not listed one by one.
 _MOST_NAMES = 6
 #: How values of the forms of `MEASURES` are written.
@@ -122,7 +120,7 @@ def verdict_of(report: FairnessReport) -> Verdict:
     Groups of few rows are left out, as long as two are left: their differences are mostly due to chance.
     """
     rows, table = report.rows, report.table
-    kept = np.flatnonzero(rows.sizes >= _FEW)
+    kept = np.flatnonzero(rows.sizes >= FEW)
     kept = np.arange(rows.grouped.n_groups) if kept.size < 2 else kept
     contrasts = _largest_contrasts({None: table, **report.class_tables}, kept)
     # decisions and scores are the model's doing, unlike the labels; shares can be compared with each other
@@ -135,8 +133,8 @@ def verdict_of(report: FairnessReport) -> Verdict:
     of_scores = _score_sentences(rows, kept)
     sentences = sentences[:last] + [sentence for sentence, _ in of_scores] + sentences[last:]
     if kept.size < rows.grouped.n_groups:
-        left_out = [rows.grouped.labels[code] for code in np.flatnonzero(rows.sizes < _FEW)]
-        sentences.append(f"Left out here, for fewer than {_FEW} rows: {listed(left_out, rows.names)}.")
+        left_out = [rows.grouped.labels[code] for code in np.flatnonzero(rows.sizes < FEW)]
+        sentences.append(f"Left out here, for fewer than {FEW} rows: {listed(left_out, rows.names)}.")
     named = [c.codes for c in contrasts] + [codes for _, codes in of_scores]
     return Verdict(sentences, np.unique(np.array(named, dtype=int)))
 
@@ -168,9 +166,9 @@ def remark_sentences(report: FairnessReport) -> list[str]:
     sentences = _empty_cells(table, rows.names)
     for label, of_class in report.class_tables.items():
         sentences += [f"Class “{isolated(label)}”: {sentence}" for sentence in _empty_cells(of_class, rows.names)]
-    few = [label for label, size in zip(rows.grouped.labels, rows.sizes, strict=True) if size < _FEW]
+    few = [label for label, size in zip(rows.grouped.labels, rows.sizes, strict=True) if size < FEW]
     if few:
-        sentences.append(f"Fewer than {_FEW} rows, so hardly more than anecdotes: {listed(few, rows.names)}.")
+        sentences.append(f"Fewer than {FEW} rows, so hardly more than anecdotes: {listed(few, rows.names)}.")
     if gaps["value"].isna().any():
         sentences.append(
             f"{int(gaps['value'].isna().sum())} of {len(gaps)} gaps are not defined, as a group has no rows of a kind "

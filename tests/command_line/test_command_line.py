@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -240,6 +241,20 @@ def test_points_need_no_threshold_beside_decisions(tmp_path, capsys):
     assert "the column 'said' says" in out
     assert re.search(r"independence_gap +0\.500", out)
     assert "loss" not in out
+
+
+def test_warnings_are_in_words_of_the_command_line(tmp_path, capsys):
+    path = tmp_path / "scores.csv"
+    lines = [f"{'yes' if k % 3 else 'no'},{k / 40},{20 + k}" for k in range(40)]
+    path.write_text("\n".join(["hired,score,age", *lines]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert main(["metrics", str(path), "--label", "hired", "--score", "score", "--groups", "age"]) == 0
+    _, error = capsys.readouterr()
+    assert error.startswith("fairconstrained metrics: warning: --groups has 40 groups")
+    assert "every value of 'age' is a group. Cut numbers and times into bands first, for example with --bins." in (
+        " ".join(error.split())
+    )
 
 
 def test_a_missing_file_and_nothing_to_judge(file, capsys):

@@ -320,6 +320,26 @@ def test_a_gap_at_a_threshold_needs_one():
     assert "partial_demographic_parity_gap" in make(**given, threshold=40).gaps.index
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(range(40), name="age"),
+        pd.Series(np.linspace(0, 1, 40), name="age", dtype="Float64"),
+        pd.Series(pd.date_range("1990", periods=40), name="age"),
+        pd.DataFrame({"sex": list("fm") * 20, "age": range(40)}),
+    ],
+    ids=["whole numbers", "nullable numbers", "dates", "two columns"],
+)
+def test_numbers_that_nobody_cut(column):
+    labels, scores = [0, 1, 1, 0] * 10, np.linspace(-1, 1, 40)
+    message = "40 groups, 40 of them with fewer than 30 rows, as every value of 'age' is a group. Cut .* pandas.cut"
+    with pytest.warns(FairnessWarning, match=message):
+        make(labels, scores, sensitive_features=column, metrics=["independence_gap"])
+    # names are no numbers, and few numbers are groups as well as names are
+    make(labels, scores, sensitive_features=[f"town {k}" for k in range(40)], metrics=["independence_gap"])
+    make(labels, scores, sensitive_features=np.arange(40) % 8, metrics=["independence_gap"])
+
+
 def test_a_name_without_letters_leaves_no_hole():
     one = make(sensitive_features=[""] * 5 + ["b"] * 3)
     assert "for (empty), " in str(one)
