@@ -61,7 +61,7 @@ def _metrics(options: Namespace) -> bool:
 def _names(options: Namespace) -> bool:
     """Print all gaps by all their names."""
     for info in [*METRICS.values(), _CONDITIONAL]:
-        print(", ".join(info.names))
+        print(", ".join(info.plain_names))
         print(fill(info.description, WIDTH, initial_indent="    ", subsequent_indent="    "))
     return True
 
@@ -134,7 +134,7 @@ def _asked_names(options: Namespace) -> dict[str, str]:
 
 def _gap_called(name: str) -> str:
     """Return the name of the function of a gap."""
-    known = {each: info.name for info in [*METRICS.values(), _CONDITIONAL] for each in info.names}
+    known = {each: info.name for info in [*METRICS.values(), _CONDITIONAL] for each in info.plain_names}
     if name not in known:
         raise ValueError(f"there is no gap {name!r}.{meant(name, known)} `fairconstrained names` lists all.")
     return known[name]

@@ -191,6 +191,11 @@ class MetricInfo:
         """All names that stand for the metric with its default arguments, the function's own first."""
         return tuple(dict.fromkeys((self.name, self.name.removesuffix("_gap"), *self.aliases)))
 
+    @property
+    def plain_names(self) -> tuple[str, ...]:
+        """All `names`, and the symbol in papers where it stands for the metric with its default arguments as well."""
+        return (*self.names, self.symbol) if self.symbol and not self.symbol_params else self.names
+
     def is_better_large(self, params: Mapping[str, Any]) -> bool:
         """Whether the metric is better when large, with these arguments."""
         return self.complement or self.is_floor(params)

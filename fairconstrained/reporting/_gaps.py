@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from fairconstrained.checks.messages import meant
 from fairconstrained.metrics import METRICS, MetricInfo
 from fairconstrained.metrics.registry import UNITS
 from fairconstrained.reporting._condensed import Condensed, Gap
@@ -50,10 +51,12 @@ def check_gaps(metrics: Iterable[str] | None, rows: ReportRows) -> list[str]:
     if metrics is None:
         return [info.name for info in gaps if not lacking(info, rows)]
     asked = [metrics] if isinstance(metrics, str) else list(metrics)
-    known = {name: info for info in gaps for name in info.names}
+    known = {name: info for info in gaps for name in info.plain_names}
     unknown = [name for name in asked if name not in known]
     if unknown:
-        raise ValueError(f"metrics {unknown} are not gaps of a report; choose some of {sorted(known)}.")
+        symbols = {info.symbol: info.name for info in gaps}
+        similar = f" Did you mean {symbols[unknown[0]]!r}?" if unknown[0] in symbols else meant(unknown[0], known)
+        raise ValueError(f"metrics {unknown} are not gaps of a report; choose some of {sorted(known)}.{similar}")
     for name in asked:
         if lacks := lacking(known[name], rows):
             raise ValueError(f"metric {name!r} needs {lacks}, and the report has none.")

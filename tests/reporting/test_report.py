@@ -275,6 +275,8 @@ def test_seed_of_a_generator_is_kept():
         ({"interval": (0.3, 0.1)}, "alpha < beta"),
         ({"interval": {"a": (0, 1)}}, "one entry for each"),
         ({"metrics": ["independence_gap", "no_gap"]}, r"metrics \['no_gap'\] are not gaps"),
+        ({"metrics": ["demographic_parity_diference"]}, "Did you mean 'demographic_parity_difference'?"),
+        ({"metrics": ["Sp"]}, "Did you mean 'separation_gap'?"),
         ({"metrics": "partial_group_auc_gap"}, "needs an interval"),
         ({"metrics": ["group_auc_gap"], "y_score": None, "y_pred": Y_TRUE}, "needs y_score"),
         ({"level": 1.0}, "between 0 and 1"),
@@ -338,6 +340,12 @@ def test_numbers_that_nobody_cut(column):
     # names are no numbers, and few numbers are groups as well as names are
     make(labels, scores, sensitive_features=[f"town {k}" for k in range(40)], metrics=["independence_gap"])
     make(labels, scores, sensitive_features=np.arange(40) % 8, metrics=["independence_gap"])
+
+
+def test_gaps_by_the_symbols_of_papers():
+    report = make(metrics=["pSP", "Ind"], interval=(0, 0.5))
+    named = make(metrics=["partial_statistical_parity", "demographic_parity"], interval=(0, 0.5))
+    pd.testing.assert_frame_equal(report.gaps, named.gaps)
 
 
 def test_a_name_without_letters_leaves_no_hole():
