@@ -117,6 +117,7 @@ class ReportRows:
         if grouped.n_groups < 2:
             raise ValueError(f"a report compares groups, and there is only one: {grouped.labels[0]!r}.")
         _warn_of_numbers(frame, grouped)
+        _warn_of_spellings(frame)
         if interval is not None:
             PercentileIntervals.parse(interval, grouped.labels)
         rows = cls(
@@ -291,6 +292,23 @@ def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
             FairnessWarning,
             stacklevel=4,
         )
+
+
+def _warn_of_spellings(frame: pd.DataFrame) -> None:
+    """Warn where values look alike, such as "Black" and "black ", as their groups are compared with each other."""
+    for name, column in frame.items():
+        spellings: dict[str, list[Any]] = {}
+        for value in column.unique().tolist():
+            spellings.setdefault(" ".join(str(value).casefold().split()), []).append(value)
+        alike = [values for values in spellings.values() if len(values) > 1]
+        if alike:
+            warnings.warn(
+                f"sensitive_features: values of {name!r} differ in blanks, capitals or type alone, and are groups of "
+                f"their own: {', '.join(shortened(values) for values in alike[:_MANY])}. Write them alike if they are "
+                "the same group.",
+                FairnessWarning,
+                stacklevel=4,
+            )
 
 
 def _in_order(grouped: GroupedRows, frame: pd.DataFrame) -> GroupedRows:

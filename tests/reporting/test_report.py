@@ -1,5 +1,7 @@
 """The tables against counts by hand, scikit-learn and the metrics; what goes in, and what is refused."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -340,6 +342,16 @@ def test_numbers_that_nobody_cut(column):
     # names are no numbers, and few numbers are groups as well as names are
     make(labels, scores, sensitive_features=[f"town {k}" for k in range(40)], metrics=["independence_gap"])
     make(labels, scores, sensitive_features=np.arange(40) % 8, metrics=["independence_gap"])
+
+
+@pytest.mark.parametrize("values", [("Black", "Black "), ("black", "BLACK"), ("1", 1)])
+def test_values_that_look_alike(values):
+    groups = pd.Series([*values, "other", "x"] * 2, dtype=object)
+    with pytest.warns(FairnessWarning, match=f"values of 'group' differ in .*: {re.escape(repr(list(values)))}"):
+        report = make(sensitive_features=groups)
+    assert report.rows.grouped.n_groups == 4
+    with pytest.warns(FairnessWarning, match="values of 'race' differ in blanks"):
+        make(sensitive_features=pd.DataFrame({"sex": list("fm") * 4, "race": groups}))
 
 
 def test_gaps_by_the_symbols_of_papers():
