@@ -168,7 +168,8 @@ def remark_sentences(report: FairnessReport) -> list[str]:
         sentences += [f"Class “{isolated(label)}”: {sentence}" for sentence in _empty_cells(of_class, rows.names)]
     few = [label for label, size in zip(rows.grouped.labels, rows.sizes, strict=True) if size < FEW]
     if few:
-        sentences.append(f"Fewer than {FEW} rows, so hardly more than anecdotes: {listed(few, rows.names)}.")
+        narrow = " Intervals of gaps that they enter may be too narrow." if report.n_resamples else ""
+        sentences.append(f"Fewer than {FEW} rows, so hardly more than anecdotes: {listed(few, rows.names)}.{narrow}")
     if gaps["value"].isna().any():
         sentences.append(
             f"{int(gaps['value'].isna().sum())} of {len(gaps)} gaps are not defined, as a group has no rows of a kind "

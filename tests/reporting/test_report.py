@@ -201,6 +201,14 @@ def test_an_empty_cell_is_nan_and_said(rows):
         assert words in str(report)
 
 
+def test_intervals_of_few_rows_are_said_to_be_narrow(rows):
+    y_true, scores, groups = rows
+    groups = np.where(np.arange(600) < 3, "tiny", groups)
+    report = make(y_true, scores, sensitive_features=groups, n_resamples=400, metrics=["independence_gap"])
+    assert "hardly more than anecdotes: tiny. Intervals of gaps that they enter may be too narrow." in str(report)
+    assert "too narrow" not in str(make(y_true, scores, sensitive_features=groups))
+
+
 def test_one_label_only():
     report = make([1] * 8)
     assert report.table["base_rate"].tolist() == [1, 1, 1]
