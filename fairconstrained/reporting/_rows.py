@@ -117,7 +117,9 @@ class ReportRows:
         if grouped.n_groups < 2:
             raise ValueError(f"a report compares groups, and there is only one: {grouped.labels[0]!r}.")
         _warn_of_numbers(frame, grouped)
-        _warn_of_spellings(frame)
+        for name, column in frame.items():
+            _warn_of_spellings(f"column {name!r} of sensitive_features", "groups", column)
+        _warn_of_spellings("y_true", "labels", pd.Series(np.ravel(y_true)))
         if interval is not None:
             PercentileIntervals.parse(interval, grouped.labels)
         rows = cls(
@@ -294,21 +296,19 @@ def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
         )
 
 
-def _warn_of_spellings(frame: pd.DataFrame) -> None:
-    """Warn where values look alike, such as "Black" and "black ", as their groups are compared with each other."""
-    for name, column in frame.items():
-        spellings: dict[str, list[Any]] = {}
-        for value in column.unique().tolist():
-            spellings.setdefault(" ".join(str(value).casefold().split()), []).append(value)
-        alike = [values for values in spellings.values() if len(values) > 1]
-        if alike:
-            warnings.warn(
-                f"sensitive_features: values of {name!r} differ in blanks, capitals or type alone, and are groups of "
-                f"their own: {', '.join(shortened(values) for values in alike[:_MANY])}. Write them alike if they are "
-                "the same group.",
-                FairnessWarning,
-                stacklevel=4,
-            )
+def _warn_of_spellings(where: str, kind: str, column: pd.Series[Any]) -> None:
+    """Warn where values look alike, such as "Black" and "black ", and count as different groups or labels."""
+    spellings: dict[str, list[Any]] = {}
+    for value in column.unique().tolist():
+        spellings.setdefault(" ".join(str(value).casefold().split()), []).append(value)
+    alike = [values for values in spellings.values() if len(values) > 1]
+    if alike:
+        warnings.warn(
+            f"{where}: some values differ in blanks, capitals or type alone, and are {kind} of their own: "
+            f"{', '.join(shortened(values) for values in alike[:_MANY])}. Write them alike if they mean the same.",
+            FairnessWarning,
+            stacklevel=4,
+        )
 
 
 def _in_order(grouped: GroupedRows, frame: pd.DataFrame) -> GroupedRows:

@@ -355,11 +355,20 @@ def test_numbers_that_nobody_cut(column):
 @pytest.mark.parametrize("values", [("Black", "Black "), ("black", "BLACK"), ("1", 1)])
 def test_values_that_look_alike(values):
     groups = pd.Series([*values, "other", "x"] * 2, dtype=object)
-    with pytest.warns(FairnessWarning, match=f"values of 'group' differ in .*: {re.escape(repr(list(values)))}"):
+    with pytest.warns(FairnessWarning, match=f"column 'group' of .*: {re.escape(repr(list(values)))}"):
         report = make(sensitive_features=groups)
     assert report.rows.grouped.n_groups == 4
-    with pytest.warns(FairnessWarning, match="values of 'race' differ in blanks"):
+    with pytest.warns(FairnessWarning, match="column 'race' of sensitive_features: some values differ"):
         make(sensitive_features=pd.DataFrame({"sex": list("fm") * 4, "race": groups}))
+
+
+def test_labels_that_look_alike():
+    labels = ["yes", "yes ", "no", "no", "no", "yes", "yes", "yes"]
+    with pytest.warns(
+        FairnessWarning, match="y_true: some values differ in .* are labels of their own: .'yes', 'yes '"
+    ):
+        report = make(labels, pos_label="yes")
+    assert report.table.loc["overall", "base_rate"] == 4 / 8
 
 
 def test_gaps_by_the_symbols_of_papers():
