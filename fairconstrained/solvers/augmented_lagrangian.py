@@ -47,7 +47,7 @@ class AugmentedLagrangian(IterativeSolver):
     its iterations gain less than a fiftieth of ``tol``, as the next surrogates are others anyway.
 
     Where scores are linear, with at most 600 coefficients, and bounds vary smoothly (all but counted rows at a fixed
-    threshold, or at levels among fewer than 2,000 rows), L-BFGS works in coordinates in which the objective and the
+    threshold, or at levels among fewer than 1,000 rows), L-BFGS works in coordinates in which the objective and the
     squares of the components near their bounds have a Hessian of about 1 (Gauss-Newton). It comes nearer to the
     minimiser in fewer evaluations, and ends where three of its iterations gain little. If a run comes no nearer to
     feasibility in this way, it begins anew without.
@@ -67,13 +67,13 @@ class AugmentedLagrangian(IterativeSolver):
     to ``coarse_rows``; the run on all rows then starts from the solution and its multipliers.
 
     A warm start from another ``kappa`` takes over the multipliers as well. For metrics that count rows at fixed
-    thresholds, or at levels among few rows, it starts from the state of the last run with the widest surrogate, and
-    narrows the surrogate in two steps: a narrow surrogate has many local optima, and the last one need not be near the
-    best one for this ``kappa``. For other metrics it starts where the line through the last two solutions reaches
-    ``kappa``, and searches for feasible points on the lines from the last solution to its iterates. Where nothing is
-    counted, as in gaps between AUCs or means, the objective is convex and its Hessian is cheap, and there are 2,000
-    rows or more, it takes steps of `SequentialQuadratic`: mostly two or three are enough, and where they do not settle,
-    outer iterations follow.
+    thresholds, or at levels among fewer than 2,000 rows, it starts from the state of the last run with the widest
+    surrogate, and narrows the surrogate in two steps: a narrow surrogate has many local optima, and the last one need
+    not be near the best one for this ``kappa``. For other metrics it starts where the line through the last two
+    solutions reaches ``kappa``, and searches for feasible points on the lines from the last solution to its iterates.
+    Where nothing is counted, as in gaps between AUCs or means, the objective is convex and its Hessian is cheap, and
+    there are 2,000 rows or more, it takes steps of `SequentialQuadratic`: mostly two or three are enough, and where
+    they do not settle, outer iterations follow.
 
     If the objective counts errors and the model can shift the scores of every group separately, the run begins with an
     exact search over the groups' thresholds on the scores of the logistic loss; the iterations are for all other cases.

@@ -304,6 +304,18 @@ def test_knowing_the_curvature_saves_evaluations(parity_problem, monkeypatch):
     assert not unknown.status.is_infeasible
 
 
+def test_from_a_thousand_rows_on_levels_are_minimised_with_the_curvature(parity_problem, monkeypatch):
+    problem, rng = parity_problem(StatisticalParity, 0.05, counts=(420, 580)), np.random.default_rng
+    assert not Curvatures.suits(parity_problem(StatisticalParity, 0.05, counts=(420, 579)))
+    solver = make_solver("augmented_lagrangian", {}, problem)
+    found = solver.solve(problem, None, rng(0))
+    monkeypatch.setattr(Curvatures, "suits", staticmethod(lambda problem: False))
+    without = solver.solve(problem, None, rng(0))
+    assert found.n_evaluations < 0.75 * without.n_evaluations
+    assert found.objective <= without.objective * 1.001
+    assert found.status == without.status == "optimal"
+
+
 def test_a_run_that_comes_no_nearer_begins_anew_without_the_curvature(parity_problem, monkeypatch):
     monkeypatch.setattr(curved, "_ROWS", 0)
     problem, rng = parity_problem(StatisticalParity, 0.05), np.random.default_rng

@@ -158,3 +158,14 @@ def test_fits_to_a_part_begin_anew_where_a_start_would_know_other_rows_or_bounds
     problem, solver = parity_problem(notion, kappa), AugmentedLagrangian()
     result = solver.solve(problem, None, np.random.default_rng(0))
     assert solver.start_of_parts(problem, result) is None
+
+
+@pytest.mark.parametrize(("counts", "narrows"), [((440, 660), True), ((900, 1100), False)])
+def test_a_path_of_levels_narrows_its_surrogate_anew_below_two_thousand_rows(parity_problem, counts, narrows):
+    start, rng = None, np.random.default_rng(0)
+    for kappa in (0.2, 0.1):
+        problem = parity_problem(StatisticalParity, kappa, counts=counts)
+        result = make_solver("augmented_lagrangian", {}, problem).solve(problem, start, rng)
+        start = result.start
+    blurs = [record["blur"] for record in result.history]
+    assert (max(blurs) > blurs[-1]) == narrows

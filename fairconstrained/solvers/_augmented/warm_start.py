@@ -24,6 +24,8 @@ __all__ = ["follow", "predicted", "resume", "start_after", "start_of_parts", "wi
 _PENALTY, _PATIENCE, _INNER_ITER = 100.0, 1, 25
 #: L-BFGS iterations along a path, where the last solution is near, and where a path narrows the surrogate anew.
 _PATH_INNER_ITER, _NARROWING_INNER_ITER = 8, 17
+#: Rows from which on the optimum for another ``kappa`` is next to the last one, although rows are counted.
+_MANY_ROWS = 2000
 #: First penalty where a path narrows the surrogate anew, with the multipliers of the last run.
 _NARROWING_PENALTY = 20.0
 
@@ -36,9 +38,10 @@ def resume(run: OuterIterations, start: Start) -> None:
 
 def follow(run: OuterIterations, start: Start) -> None:
     """Go on along the path of solutions, where a run for another ``kappa`` ended."""
-    constraints = run.lagrangian.problem.constraints
+    problem = run.lagrangian.problem
+    constraints, has_many = problem.constraints, problem.data.n_samples >= _MANY_ROWS
     was_free = start.multipliers and not any(multipliers.any() for multipliers in start.multipliers)
-    counts = any(c.counts_rows for c in constraints) and not Curvatures.suits(run.lagrangian.problem)
+    counts = any(c.counts_rows for c in constraints) and not (has_many and Curvatures.suits(problem))
     widest = solver_state(start, Start)
     if counts and (was_free or widest is not None):
         _narrow_anew(run, start, widest or start)
