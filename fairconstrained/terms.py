@@ -368,6 +368,7 @@ class _RowLossPoint:
 
     def __init__(self, terms: Terms, scores: Tensor, aux: np.ndarray, row_losses: RowLossTerms) -> None:
         self._terms, self._row_losses, self._scores, self._aux = terms, row_losses, scores, aux.copy()
+        self._known: dict[int, np.ndarray] = {}
 
     @classmethod
     def of_objective(cls, terms: Terms, scores: Tensor) -> _RowLossPoint:
@@ -375,21 +376,22 @@ class _RowLossPoint:
         free = Terms(terms.objective, (), terms.data)
         return cls(free, scores, np.empty(0), RowLossTerms.of([cast(RowLosses, terms.objective).row_loss]))
 
-    @cached_property
-    def _losses(self) -> list[np.ndarray]:
-        """Losses of the rows; a step along a gradient needs their slopes alone."""
-        return [loss.of(self._scores, self._terms.data.y).numpy() for loss in self._row_losses.losses]
+    def _losses(self, place: int) -> np.ndarray:
+        """Losses of the rows, of one kind: a step may ask for those of the bounds alone, or for nothing but slopes."""
+        if place not in self._known:
+            self._known[place] = self._row_losses.losses[place].of(self._scores, self._terms.data.y).numpy()
+        return self._known[place]
 
     @property
     def loss(self) -> float:
-        return float(cast(RowLosses, self._terms.objective).of_losses(self._losses[0], self._aux[:0])[0])
+        return float(cast(RowLosses, self._terms.objective).of_losses(self._losses(0), self._aux[:0])[0])
 
     @cached_property
     def _parts(self) -> list[np.ndarray]:
         """Components of every constraint."""
         terms = self._terms
         return [
-            cast(RowLosses, constraint).of_losses(self._losses[place], self._aux[own])
+            cast(RowLosses, constraint).of_losses(self._losses(place), self._aux[own])
             for constraint, place, own in zip(terms.constraints, self._row_losses.places, terms.aux_slices, strict=True)
         ]
 

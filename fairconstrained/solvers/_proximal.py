@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -40,9 +41,13 @@ class ProximalPoint(ChangedPoint):
     def __init__(self, point: Point, away: np.ndarray, proximity: float) -> None:
         super().__init__(point)
         self._slope = proximity * away
-        term = proximity / 2 * float(away @ away)
-        self.objective = point.objective + term
-        self.constraints = point.constraints + term
+        self._term = proximity / 2 * float(away @ away)
+        self.constraints = point.constraints + self._term
+
+    @cached_property
+    def objective(self) -> float:
+        """Objective with the proximal term, which subgradient steps never ask for."""
+        return self._point.objective + self._term
 
     @property
     def worst(self) -> float:

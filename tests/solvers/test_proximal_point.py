@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from fairconstrained import ConvergenceWarning, RateParityClassifier
+from fairconstrained.constraints import RateGap
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.domains import Box
+from fairconstrained.objectives import Logistic
 from fairconstrained.points import worst_gradient
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import IPPSSG, IPPConEx
 from fairconstrained.solvers._proximal import Subproblem
+from fairconstrained.solvers.published.proximal_point import switching
 
 
 class Source:
@@ -63,6 +66,20 @@ def test_the_proximal_terms():
     np.testing.assert_allclose(point.gradient(2.0, multipliers), 2 * gradient + multipliers @ jacobian)
     assert point.worst == pytest.approx(c.max())  # machines round it differently
     np.testing.assert_allclose(worst_gradient(point), jacobian[c.argmax()])
+
+
+def test_subgradient_steps_compute_no_losses_of_the_objective(make_data, make_problem, monkeypatch):
+    data = make_data()
+    problem = make_problem(data, RateGap(0.05, rate="sigmoid").bind(data))
+
+    def refused(self, scores, targets):
+        raise AssertionError("nothing asks for the objective")
+
+    source = Subproblem(FullBatchView(problem), np.zeros(problem.n_params), RHO)
+    expected = switching(source, np.zeros(problem.n_params), lambda z: z, 5, lambda k: 0.5, 0.0)
+    monkeypatch.setattr(Logistic, "of", refused)
+    found = switching(source, np.zeros(problem.n_params), lambda z: z, 5, lambda k: 0.5, 0.0)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("problem", [Everywhere, InTheBox])
