@@ -21,7 +21,8 @@ from fairconstrained import (
     PartialParityRegressor,
     RateParityClassifier,
 )
-from fairconstrained.problem import SOLVER_REQUIREMENTS
+from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.problem import SOLVER_REQUIREMENTS, Problem
 from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status, StochasticSolver
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch, SingleRows
 from tests.quick import OF_MEAN_LOSSES
@@ -310,6 +311,22 @@ def test_what_a_rescaling_has_rescued_is_said(classes):
     assert caught[0].filename == __file__
     assert model.status_ == "max_iter"
     assert model.violation_ == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*no iterate kept the bound:sklearn.exceptions.ConvergenceWarning")
+def test_bounds_on_the_order_of_scores_are_not_tried_under_smaller_ones(classes, monkeypatch):
+    tried, with_margins = [], Problem.with_margins
+
+    def recorded(problem, margins):
+        tried.append(margins.tolist())
+        return with_margins(problem, margins)
+
+    monkeypatch.setattr(Problem, "with_margins", recorded)
+    fit(classifier(kappa=0.01, max_iter=1, constraint="statistical_parity"), classes)
+    assert not tried
+    both = [("order", StatisticalParity(0.01)), ("rate", DemographicParity(0.01))]
+    fit(classifier(max_iter=1, constraint=both), classes)
+    assert tried == [[0.0, 0.005]]
 
 
 def test_not_settled_is_said(classes):
