@@ -102,6 +102,7 @@ class _SomeRows(BoundConstraint):
     fair_aux = _handed_on("fair_aux")
     components = _handed_on("components")
     granularity = _handed_on("granularity")
+    value_by_chance = _handed_on("value_by_chance")
     resolution = _handed_on("resolution")
     compares = _handed_on("compares")
     compared_cells = _handed_on("compared_cells")

@@ -80,6 +80,14 @@ class BoundConstraint(Exact):
         """Return the bound that is stricter than ``kappa`` by a margin, as far as one can be."""
         return self.kappa + margin if self.bounds_from_below else max(self.kappa - margin, 0.0)
 
+    @property
+    def value_by_chance(self) -> float:
+        """Mean of the metric over scores that do not depend on the rows at all; zero where it tells nothing.
+
+        It tells something where the metric is the largest of many gaps, which few coefficients hardly bring near zero.
+        """
+        return 0.0
+
     def differences(self, scores: np.ndarray) -> np.ndarray | None:
         """Return the signed differences of which the metric is the largest, with both signs of each.
 

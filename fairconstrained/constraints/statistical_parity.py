@@ -27,6 +27,8 @@ __all__ = ["StatisticalParity"]
 
 #: Levels of ``n_levels="auto"``, the paper's number; the solver adds more where they are needed.
 AUTO_LEVELS = 10
+#: Random scores of which the mean gap by chance is taken.
+_DRAWS = 20
 #: Cuts that one refinement adds at most, the worst ones.
 MAX_CUTS = 4
 #: The last rank table on every data set, with the scores it belongs to: the metric, the cuts and the thresholds of an
@@ -149,6 +151,12 @@ class BoundStatisticalParity(BoundSplitParity):
         ranks, counts = ranks_of_models(scores, self.data.codes, self.data.weights.numpy(), self.data.n_groups)
         gaps = gaps_by_threshold(ranks.reshape(-1, self.data.n_groups), self.intervals, self.normalize)
         return gaps.reshape(counts.shape).max(axis=1, where=counts, initial=0.0)
+
+    @property
+    @override
+    def value_by_chance(self) -> float:
+        rng = np.random.default_rng(0)  # the same in every fit
+        return float(self.metrics(rng.random((_DRAWS, self.data.n_samples))).mean())
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """Implement `BoundConstraint.values_at_cuts`; only the order of the scores counts."""

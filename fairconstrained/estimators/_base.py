@@ -61,6 +61,11 @@ _CONSTANT = "no iterate kept the bound, and the best constant that does was take
 _WORSE = "its scores were worse than a constant within the bound, which was taken: all rows have the same score."
 #: Addition to these for a metric that did not exist until then, such as a ratio where nobody was accepted.
 _UNDEFINED = " Of the other models {0.name} does not exist, as {0.why_undefined}."
+#: Addition to `_CONSTANT` where the bound is smaller than what chance makes of the metric.
+_BY_CHANCE = (
+    " On these rows, {0.name} of scores that do not depend on the group is {1:.3g} on average, by chance alone: a "
+    "smaller kappa is easier to keep with more rows, or with more freedom."
+)
 
 #: Share of ``kappa`` by which bounds are stricter under which a run may keep those that it has missed.
 _STRICTER = 0.5
@@ -395,8 +400,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
             state = best_rescaled(problem, [polished(problem, state, result.candidates)])
-            message = _RESCUED if np.ptp(problem.scores(state), axis=0).any() else _CONSTANT
+            is_constant = not np.ptp(problem.scores(state), axis=0).any()
+            message = _CONSTANT if is_constant else _RESCUED
             message += self._misses_of_nearest(problem, states)
+            message += _noise_of(problem) if is_constant else ""
             remedy = self._remedy(problem.data, result.stopped_by)
             return replace(result, model_state=state, message=f"{message} {remedy}", multipliers=None)
         return replace(result, model_state=state)
@@ -536,6 +543,12 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _noise_of(problem: Problem) -> str:
+    """Say where a bound is smaller than its metric is by chance, which more rows or a larger kappa would change."""
+    values = ((constraint, constraint.value_by_chance) for constraint in problem.constraints)
+    return "".join(_BY_CHANCE.format(*pair) for pair in values if pair[1] > pair[0].kappa)
 
 
 def _searched_beside(problem: Problem, result: SolverResult) -> SolverResult:

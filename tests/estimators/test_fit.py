@@ -313,6 +313,21 @@ def test_what_a_rescaling_has_rescued_is_said(classes):
     assert model.violation_ == 0
 
 
+def test_a_constant_score_under_a_bound_below_the_gaps_of_chance_says_so():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 100)
+    X = rng.normal(size=(200, 1)) + groups[:, None]
+    y = X[:, 0] + rng.normal(size=200) > 0.5
+    with pytest.warns(ConvergenceWarning, match="all rows have the same score") as caught:
+        PartialParityClassifier(kappa=0.05).fit(X, y, sensitive_features=groups)
+    stated = re.search(r"do not depend on the group is (0\.\d+) on average, by chance", str(caught[0].message))
+    # the mean of the limit distribution of Kolmogorov and Smirnov
+    assert float(stated[1]) == pytest.approx(np.sqrt(np.pi / 2) * np.log(2) * np.sqrt(2 / 100), rel=0.15)
+    with pytest.warns(ConvergenceWarning, match="all rows have the same score") as caught:
+        PartialParityClassifier(kappa=0.2).fit(X, y, sensitive_features=groups)
+    assert "by chance" not in str(caught[0].message)
+
+
 @pytest.mark.filterwarnings("ignore:.*no iterate kept the bound:sklearn.exceptions.ConvergenceWarning")
 def test_bounds_on_the_order_of_scores_are_not_tried_under_smaller_ones(classes, monkeypatch):
     tried, with_margins = [], Problem.with_margins
