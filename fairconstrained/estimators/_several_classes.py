@@ -40,7 +40,8 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
     intercept_ : ndarray of shape (1,), (n_groups,) or (n_classes,)
         Intercepts; only if the scores are linear.
     class_gaps_ : dict
-        ``constraint_values_`` by constraint and class, each class against the others; empty for two classes.
+        ``constraint_values_`` by constraint and class, each class against the others; empty for two classes. Bounds on
+        multinomial log losses are not in it, as these are losses of all classes.
     """
 
     @property
