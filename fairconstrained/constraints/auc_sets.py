@@ -15,6 +15,7 @@ from torch import Tensor
 from fairconstrained.cells import cell_maxima, cell_sums
 from fairconstrained.checks.messages import check_arguments
 from fairconstrained.checks.protected import protected_code
+from fairconstrained.constraints._last_of_scores import LastOfScores
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData, Rows
 from fairconstrained.kernels import Kernel
@@ -195,8 +196,13 @@ class AUCSets:
         return first - second, pull
 
     def exact(self, scores: np.ndarray) -> np.ndarray:
-        """The differences of the AUCs, ties one half; ndarray of shape (n_differences,)."""
-        return self._exact_of(scores, self.codes, self.data.weights.numpy())
+        """The differences of the AUCs, ties one half; ndarray of shape (n_differences,), not to be written to."""
+        return self._last_exact.at(scores, lambda: self._exact_of(scores, self.codes, self.data.weights.numpy()))
+
+    @cached_property
+    def _last_exact(self) -> LastOfScores:
+        """The last differences; constraints that differ in their bounds have the same sets."""
+        return LastOfScores()
 
     def exact_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """`exact` for several weights of shape (n_draws, n_samples); ndarray of shape (n_draws, n_differences)."""

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import IntervalConstraint
+from fairconstrained.constraints._last_of_scores import LastOfScores
 from fairconstrained.constraints._rates import BoundSplitParity
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
@@ -31,9 +32,8 @@ AUTO_LEVELS = 10
 _DRAWS = 20
 #: Cuts that one refinement adds at most, the worst ones.
 MAX_CUTS = 4
-#: The last rank table on every data set, with the scores it belongs to: the metric, the cuts and the thresholds of an
-#: iterate all ask for it, and sorting is most of their cost.
-_LAST_TABLES: WeakKeyDictionary[FairData, tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]] = WeakKeyDictionary()
+#: The last rank table on every data set: the metric, the cuts and the thresholds of an iterate all ask for it.
+_LAST_TABLES: WeakKeyDictionary[FairData, LastOfScores] = WeakKeyDictionary()
 
 
 @with_parameters
@@ -285,11 +285,8 @@ class BoundStatisticalParity(BoundSplitParity):
         return (reach.clip(start[:, None])[:, 0] + beyond) / unit, unit
 
     def _rank_table(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        last = _LAST_TABLES.get(self.data)
-        if last is None or not np.array_equal(last[0], scores):
-            table = rank_table(scores, self.data.codes, self.data.weights.numpy(), self.data.n_groups)
-            last = _LAST_TABLES[self.data] = scores.copy(), table
-        return last[1]
+        data, last = self.data, _LAST_TABLES.setdefault(self.data, LastOfScores())
+        return last.at(scores, lambda: rank_table(scores, data.codes, data.weights.numpy(), data.n_groups))
 
 
 def _reach(intervals: PercentileIntervals, kappa: float) -> PercentileIntervals:

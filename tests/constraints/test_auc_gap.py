@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 from fairconstrained.constraints import AUCGap
 from fairconstrained.constraints.auc_sets import RESOLUTION, AUCSets
 from fairconstrained.data import FairData
+from fairconstrained.metrics.auc_gaps import centred_aucs
 from fairconstrained.sampling import Sampler
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import Exact, FullBatch, Stochastic
@@ -108,6 +109,26 @@ def test_names_of_the_components(make_data, metric, counts, protected):
     assert list(constraint.component_names) == expected
     assert constraint.name == metric
     assert constraint.bounds_metric
+
+
+def test_rows_are_sorted_once_for_all_that_is_asked_at_the_same_scores(make_data, draw_scores, monkeypatch):
+    """Under any bound: sorting is most of the time that the metric takes."""
+    sorted_scores = []
+
+    def counted(scores, *others):
+        sorted_scores.append(scores.copy())
+        return centred_aucs(scores, *others)
+
+    monkeypatch.setattr("fairconstrained.constraints.auc_sets.centred_aucs", counted)
+    data = make_data(counts=(25, 20, 30))
+    constraint, scores = AUCGap(0.1).unchecked(data), draw_scores(data)
+    looser = constraint.with_kappa(0.2).refined(scores, blur=0.1, margin=0.0)
+    assert constraint.exact(scores) == pytest.approx(looser.exact(scores) + 0.1)
+    assert constraint.metric(scores) == constraint.differences(scores).max()
+    scores *= -1  # the same array
+    assert constraint.metric(scores) == AUCGap(0.1).unchecked(data).metric(scores)
+    assert len(sorted_scores) == 3
+    np.testing.assert_array_equal(sorted_scores[1], -sorted_scores[0])
 
 
 def test_by_hand(make_data):
