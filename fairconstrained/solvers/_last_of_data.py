@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,15 +16,22 @@ class LastOfData:
     """Results that are kept for as long as the data are there; the fits of a path have the same data.
 
     One for every data set is enough, as a path asks for the same again and again. No path has to say so, unlike for
-    ``SharedRows`` of the estimators, which keeps the data themselves.
+    ``SharedRows`` of the estimators, which keeps the data themselves. Neither needs nor results may hold the data, as
+    these would never go.
+
+    Parameters
+    ----------
+    same : callable, default=operator.is_
+        Whether what a computation needs is the same as the last time, as a function of both.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, same: Callable[[Any, Any], bool] = operator.is_) -> None:
+        self._same = same
         self._known: WeakKeyDictionary[FairData, tuple[tuple[Any, ...], Any]] = WeakKeyDictionary()
 
     def get(self, data: FairData, needs: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
-        """The result for the same objects ``needs``, the very ones, as the last time on these data; else a new one."""
+        """The result for the same ``needs`` as the last time on these data; else a new one."""
         last = self._known.get(data)
-        if last is None or len(last[0]) != len(needs) or any(a is not b for a, b in zip(last[0], needs, strict=True)):
+        if last is None or len(last[0]) != len(needs) or not all(map(self._same, last[0], needs)):
             last = self._known[data] = needs, compute()
         return last[1]

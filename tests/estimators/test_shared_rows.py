@@ -9,6 +9,8 @@ from sklearn.base import clone
 from fairconstrained import PartialParityClassifier, RateParityClassifier, fairness_path
 from fairconstrained.data import FairData
 from fairconstrained.estimators.shared_rows import SharedRows
+from fairconstrained.solvers import _unconstrained, span
+from fairconstrained.solvers._last_of_data import LastOfData
 
 
 def test_a_result_is_computed_once_where_it_is_kept():
@@ -53,6 +55,33 @@ def test_a_path_orders_its_rows_once_with_the_same_models(classes, monkeypatch, 
     assert (n_shared, n_alone) == (1, 2)
     assert shared.table.drop(columns="seconds").equals(alone.table.drop(columns="seconds"))
     assert "_shared" not in vars(shared.models[0])
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+def test_unconstrained_models_and_curvatures_of_folds_serve_all_bounds_of_a_path(
+    classes, monkeypatch, new_row_estimates
+):
+    """All rows and two folds have one each, and the fits are those that would find their own."""
+    fits, curvatures = [], []
+
+    def path():
+        fits.clear()
+        curvatures.clear()
+        model = RateParityClassifier(rate="sigmoid", solver="span", random_state=0)
+        options = {"sensitive_features": classes.groups, "kappas": [0.1, 0.06, 0.03]}
+        table = fairness_path(model, classes.X, classes.y, **options).table
+        return table.drop(columns=["seconds", "n_evaluations"]), len(fits), len(curvatures)
+
+    def counted(calls, function):
+        return lambda *args: calls.append(1) or function(*args)
+
+    monkeypatch.setattr(_unconstrained, "unconstrained_of_parts", counted(fits, _unconstrained.unconstrained_of_parts))
+    monkeypatch.setattr(span, "curvature_table", counted(curvatures, span.curvature_table))
+    shared, *n_shared = path()
+    monkeypatch.setattr(LastOfData, "get", lambda self, data, needs, compute: compute())
+    alone, *n_alone = path()
+    assert (n_shared, n_alone) == ([3, 3], [7, 9])
+    assert shared.equals(alone)
 
 
 @pytest.mark.filterwarnings("ignore")  # other tests are about the warnings
