@@ -143,8 +143,18 @@ class BoundStatisticalParity(BoundSplitParity):
 
     def metric(self, scores: np.ndarray) -> float:
         """Partial statistical parity gap."""
-        _, ranks = self._rank_table(scores)
+        return self._largest_gap(self._rank_table(scores)[1])
+
+    def _largest_gap(self, ranks: np.ndarray) -> float:
+        """The gap of a table of ranks, of shape (n_thresholds, n_groups)."""
         return float(gaps_by_threshold(ranks, self.intervals, self.normalize).max())
+
+    @override
+    def metrics_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        order = np.argsort(-scores)  # once for all draws: sorting rows that are in order takes hardly any time
+        rows = scores[order], self.data.codes[order]
+        tables = (rank_table(*rows, own[order], self.data.n_groups) for own in weights)
+        return np.array([self._largest_gap(ranks) for _, ranks in tables])
 
     @override
     def metrics(self, scores: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from fairconstrained.constraints import StatisticalParity
+from fairconstrained.constraints import BoundConstraint, StatisticalParity
+from fairconstrained.metrics.ranks import rank_table
 
 FORMS = [(interval, normalize) for interval in [(0.0, 1.0), (0.0, 0.33), (0.27, 0.71)] for normalize in (True, False)]
 each_form = pytest.mark.parametrize(("interval", "normalize"), FORMS, ids=str)
@@ -40,6 +41,24 @@ def with_kappa(kappa, data, interval, normalize, n_levels):
     # Without the check of the resolution, which is tested elsewhere: these kappas are as fine as one row.
     constraint.kappa = max(kappa, 0.5)
     return replace(constraint.unchecked(data), kappa=kappa)
+
+
+@pytest.mark.parametrize("decimals", [8, 1], ids=["distinct", "ties"])
+def test_rows_are_sorted_once_for_all_draws_of_weights(make_data, draw_scores, monkeypatch, decimals):
+    data = make_data(counts=(50, 70))
+    constraint, scores = StatisticalParity(0.5, interval=(0.1, 0.6)).unchecked(data), draw_scores(data).round(decimals)
+    weights = np.random.default_rng(0).dirichlet(np.ones(data.n_samples), size=3)
+    expected = BoundConstraint.metrics_with_weights(constraint, scores, weights)
+    seen = []
+
+    def recorded(scores, *others):
+        seen.append(scores)
+        return rank_table(scores, *others)
+
+    monkeypatch.setattr("fairconstrained.constraints.statistical_parity.rank_table", recorded)
+    np.testing.assert_allclose(constraint.metrics_with_weights(scores, weights), expected, rtol=1e-12, atol=1e-15)
+    assert len(seen) == 3
+    assert all((np.diff(own) <= 0).all() for own in seen)
 
 
 def test_levels_beyond_the_reach_of_the_interval_keep_their_windows(make_data):
