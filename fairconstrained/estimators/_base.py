@@ -46,6 +46,7 @@ from fairconstrained.solvers import (
     best_shifted,
     make_solver,
     no_worse_than_constants,
+    ordered_within,
     polished,
     solver_class,
 )
@@ -59,6 +60,8 @@ _RESCUED = (
 #: Message where this is the same score for all rows.
 _CONSTANT = "no iterate kept the bound, and the best constant that does was taken: all rows have the same score."
 _WORSE = "its scores were worse than a constant within the bound, which was taken: all rows have the same score."
+#: Message where a random search has found such scores.
+_FOUND = "no iterate kept the bound, and scores within it were taken that a search in random directions has found."
 #: Addition to these for a metric that did not exist until then, such as a ratio where nobody was accepted.
 _UNDEFINED = " Of the other models {0.name} does not exist, as {0.why_undefined}."
 #: Addition to `_CONSTANT` where the bound is smaller than what chance makes of the metric.
@@ -399,9 +402,11 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         state = best_rescaled(problem, states, result.is_stationary)
         rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
+            found = None if np.ptp(problem.scores(state), axis=0).any() else ordered_within(problem, state)
+            state = state if found is None else best_rescaled(problem, [found, state])
             state = best_rescaled(problem, [polished(problem, state, result.candidates)])
             is_constant = not np.ptp(problem.scores(state), axis=0).any()
-            message = _CONSTANT if is_constant else _RESCUED
+            message = _CONSTANT if is_constant else _RESCUED if found is None else _FOUND
             message += self._misses_of_nearest(problem, states)
             message += _noise_of(problem) if is_constant else ""
             remedy = self._remedy(problem.data, result.stopped_by)

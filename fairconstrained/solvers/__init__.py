@@ -15,6 +15,7 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._kkt import KKTConditions, kkt_conditions
+from fairconstrained.solvers._order_search import ordered_within
 from fairconstrained.solvers._polish import polished
 from fairconstrained.solvers._rescaling import best_rescaled, no_worse_than_constants
 from fairconstrained.solvers._shifting import beats_constants, best_shifted
@@ -120,6 +121,7 @@ __all__ = [
     "minimise_quadratic",
     "near_stationarity",
     "no_worse_than_constants",
+    "ordered_within",
     "p_lagrangian",
     "polished",
     "quadratics_of",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import Self, cast
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._newton_coordinates import NewtonCoordinates, has_convex_hessian, hessian_at
 
-__all__ = ["can_be_polished", "polished"]
+__all__ = ["NewtonMoves", "can_be_polished", "polished"]
 
 #: Rows up to which one row more or less above a threshold matters, and coefficients up to which a random step is
 #: likely enough to be a good one.
@@ -73,19 +74,65 @@ def can_be_polished(problem: Problem) -> bool:
     return counts and is_small and has_convex_hessian(problem) and problem.n_params <= _MOST_PARAMS
 
 
+@dataclass(frozen=True, eq=False)
+class NewtonMoves:
+    """Steps from a centre in coordinates in which the objective has a Hessian of 1 there.
+
+    Attributes
+    ----------
+    problem : Problem
+    coordinates : NewtonCoordinates
+    scores : ndarray of shape (n_samples,)
+        Scores at the centre.
+    table : ndarray of shape (n_params, n_params)
+        Parameters of every coordinate, in columns.
+    moves : ndarray of shape (n_params, n_samples)
+        Scores of every coordinate, in rows.
+    """
+
+    problem: Problem
+    coordinates: NewtonCoordinates
+    scores: np.ndarray
+    table: np.ndarray
+    moves: np.ndarray
+
+    @classmethod
+    def at(cls, problem: Problem, centre: np.ndarray) -> Self:
+        """Steps from the parameters ``centre``, of shape (n_params,), of a problem that `has_convex_hessian`."""
+        scores = problem.scores(centre)
+        coordinates = NewtonCoordinates.of(problem.penalised_coordinates, hessian_at(problem, scores))
+        table = np.column_stack([coordinates.to_params(unit) for unit in np.eye(centre.size)])
+        model = cast(LinearModel, problem.model)  # see `has_convex_hessian`
+        columns = list(table.reshape(model.n_copies, -1, centre.size))
+        return cls(
+            problem, coordinates, scores, table, np.ascontiguousarray(model.column_scores(columns, problem.data).T)
+        )
+
+    def excess(self, steps: np.ndarray) -> np.ndarray:
+        """The largest excess over the bounds after steps, at most 0 where all hold; ndarray of shape (n_steps,).
+
+        Of steps that exceed one bound, the others are not looked at.
+        """
+        scores = self.scores + steps @ self.moves
+        largest = np.full(len(steps), -np.inf)
+        for constraint in self.problem.constraints:
+            holds = largest <= 0
+            if not holds.any():
+                break
+            largest[holds] = np.maximum(
+                largest[holds], constraint.excess(constraint.metrics(scores[holds])) - constraint.granularity
+            )
+        return largest
+
+
 class _Search:
     """The best parameters so far, with their direction and distance from the centre."""
 
     def __init__(self, problem: Problem, params: np.ndarray, centre: np.ndarray) -> None:
         self._problem, self.params, self._centre = problem, params, centre
-        self._centre_scores = scores = problem.scores(centre)
-        coordinates = NewtonCoordinates.of(problem.penalised_coordinates, hessian_at(problem, scores))
-        self._table = np.column_stack([coordinates.to_params(unit) for unit in np.eye(params.size)])
-        model = cast(LinearModel, problem.model)  # see `has_convex_hessian`
-        columns = list(self._table.reshape(model.n_copies, -1, params.size))
-        self._moves = np.ascontiguousarray(model.column_scores(columns, problem.data).T)
+        self._moves = moves = NewtonMoves.at(problem, centre)
         self._least = problem.objective_at(params, problem.scores(params))
-        way = coordinates.from_params(params) - coordinates.from_params(centre)
+        way = moves.coordinates.from_params(params) - moves.coordinates.from_params(centre)
         self._distance = float(np.linalg.norm(way))
         self._direction = way / (self._distance or 1.0)
         at_once = all(c.measures_at_once for c in problem.constraints)
@@ -106,7 +153,7 @@ class _Search:
         """Whether the nearest point to the centre within the bounds, in this direction, is better."""
         distances = self._distance * self._shares
         distance = float(distances[self._holds(distances[:, None] * direction)].min(initial=distances[0]))
-        params = self._centre + distance * (self._table @ direction)
+        params = self._centre + distance * (self._moves.table @ direction)
         scores = self._problem.scores(params)
         value = self._problem.objective_at(params, scores)
         if value >= self._least or not self._problem.holds(scores):  # of the scores themselves, for their rounding
@@ -116,10 +163,4 @@ class _Search:
 
     def _holds(self, steps: np.ndarray) -> np.ndarray:
         """Whether the bounds hold after steps from the centre; boolean ndarray of shape (n_steps,)."""
-        scores = self._centre_scores + steps @ self._moves
-        holds = np.ones(len(steps), dtype=bool)
-        for constraint in self._problem.constraints:
-            if not holds.any():
-                break
-            holds[holds] = constraint.excess(constraint.metrics(scores[holds])) <= constraint.granularity
-        return holds
+        return self._moves.excess(steps) <= 0
