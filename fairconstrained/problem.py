@@ -180,11 +180,11 @@ class Problem(Terms):
             return self.start(start.model_state)
         return np.concatenate([self.parametric.init(rng), self.fair_aux()])
 
-    def telling(self, start: Start | None) -> Start | None:
-        """Return a start, or None if it gives all rows the same score.
+    def unless_constant(self, start: Start | None) -> Start | None:
+        """Return the start, or None if it gives all rows the same score.
 
-        Such scores are within bounds on gaps whatever the data are. The width of surrogates is that of the scores, so
-        that there is none, and multipliers that have led there hold a run where it is.
+        Such scores keep bounds on gaps whatever the data are. Surrogates are as wide as the scores vary, here not at
+        all, and the multipliers that led to the constant would hold the run there.
         """
         return None if start is None or not np.ptp(self.scores(start.model_state), axis=0).any() else start
 

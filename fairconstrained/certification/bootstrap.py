@@ -5,6 +5,7 @@ This is the only family that is valid in the limit of many rows only. It is avai
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,9 +29,10 @@ from fairconstrained.certification.resampling import (
     values_of,
     without_blocks,
 )
-from fairconstrained.certification.sample import Sample, check_comparable, groups_of, resolve_metric, strata_of
+from fairconstrained.certification.sample import Sample, resolve_metric, strata_of
 from fairconstrained.checks.inputs import as_table, check_group_of_every_row, refuse_masked, without_none
 from fairconstrained.checks.messages import check_fraction
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder
 from fairconstrained.metrics.registry import info_of
 
@@ -291,8 +293,9 @@ def gap_interval(
     Raises
     ------
     ValueError
-        For an unknown name, a level outside (0, 1), too few resamples, lengths that differ, more than a tenth of the
-        resamples with an empty cell, and for what the metric raises.
+        For an unknown name, a level outside (0, 1), too few resamples, lengths that differ, a metric that does not
+        exist on the rows, as for a single group, more than a tenth of the resamples with an empty cell, and for what
+        the metric raises.
 
     References
     ----------
@@ -314,12 +317,17 @@ def gap_interval(
     sensitive_features = as_table(sensitive_features)
     check_consistent_length(y_response, y_true, sample_weight)
     check_group_of_every_row(_num_samples(sensitive_features), _num_samples(y_response))
-    if info_of(function).is_gap:  # rates may have a floor, which a single group has as well
-        check_comparable(function, groups_of(function, sensitive_features))
     y_true = None if y_true is None else np.asarray(y_true)
     response = np.asarray(y_response)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     statistic = statistic_of(partial(function, **params), y_true, response, sensitive_features, weights, params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)
+        if np.isnan(statistic(np.arange(len(response)))):
+            raise ValueError(
+                f"{info_of(function).name} is NaN on these rows, as there is a single group, or nobody in a cell that "
+                "is compared: there is no interval."
+            )
     strata, _ = strata_of(function, params, sensitive_features, y_true, response)
     _check_resamples(n_resamples, (1 - level) / 2)
     replicates = Replicates.of(statistic, strata, n_resamples, random_state, n_jobs)

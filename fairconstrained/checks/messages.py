@@ -26,6 +26,7 @@ __all__ = [
     "compares_nothing",
     "in_columns",
     "is_number",
+    "level_of_caller",
     "meant",
     "nearest",
     "nothing_to_compare",
@@ -46,6 +47,17 @@ NOTHING_TO_COMPARE = "There is nothing to compare"
 PASS_GROUPS = "Pass sensitive_features with at least two groups to fit"
 #: Advice where there are fewer than two groups without the small ones.
 TWO_LARGE_GROUPS = "Merge groups yourself, into at least two that are large enough, or raise kappa."
+
+
+def level_of_caller() -> int:
+    """Return the ``stacklevel`` of a warning of the calling function that names the first line outside of the package.
+
+    Python shows a text once for every line, so that at a line of the package it would hide those of other calls.
+    """
+    frame, level = inspect.stack(0)[1].frame, 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def nothing_to_compare(groups: Sequence[Hashable] | np.ndarray, outcome: str, advice: str) -> str:

@@ -11,18 +11,18 @@ __all__ = ["LastOfScores"]
 
 
 class LastOfScores:
-    """Result of a computation at the scores at which it was last asked for.
+    """The last result of a computation from scores.
 
-    The exact metric, its excess, its differences and the correction of a surrogate are asked for one after the other at
-    the scores of an iterate, and sorting these is most of what they cost.
+    At one iterate the exact metric, its excess, its differences and the correction of a surrogate are asked for in
+    turn, and sorting the scores is most of their cost.
     """
 
     def __init__(self) -> None:
         self._last: tuple[np.ndarray, Any] | None = None
 
     def at(self, scores: np.ndarray, compute: Callable[[], Any]) -> Any:
-        """The result at scores, which ``compute`` returns where they are others than the last time."""
+        """Return the result at ``scores``; ``compute`` is called only if these differ from the last ones."""
         last = self._last
         if last is None or not np.array_equal(last[0], scores):
-            last = self._last = scores.copy(), compute()  # at once, as other threads may ask as well
+            last = self._last = scores.copy(), compute()  # in one assignment, as other threads may ask
         return last[1]

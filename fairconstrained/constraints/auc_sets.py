@@ -201,13 +201,14 @@ class AUCSets:
 
     @cached_property
     def _last_exact(self) -> LastOfScores:
-        """The last differences; constraints that differ in their bounds have the same sets."""
+        """Cache of the last differences; constraints that differ only in their bounds share it."""
         return LastOfScores()
 
     def exact_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """`exact` for several weights of shape (n_draws, n_samples); ndarray of shape (n_draws, n_differences)."""
-        order = np.argsort(-scores)  # sort once for all draws: sorting rows that are in order takes hardly any time
-        return np.stack([self._exact_of(scores[order], self.codes[order], own[order]) for own in weights])
+        order = np.argsort(-scores)  # once for all draws: sorting rows that are in order takes hardly any time
+        rows = scores[order], self.codes[order]
+        return np.stack([self._exact_of(*rows, own[order]) for own in weights])
 
     def _exact_of(self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The differences for rows in any order."""

@@ -82,11 +82,12 @@ class BoundConstraint(Exact):
 
     @property
     def value_by_chance(self) -> float:
-        """Mean of the metric over scores that do not depend on the rows at all; zero where it tells nothing.
+        """Mean of the metric over random scores, which depend on nothing in the rows; NaN where it is not known.
 
-        It tells something where the metric is the largest of many gaps, which few coefficients hardly bring near zero.
+        It helps where the metric is the largest of many gaps, which a model with few coefficients can hardly bring near
+        zero.
         """
-        return 0.0
+        return np.nan
 
     def differences(self, scores: np.ndarray) -> np.ndarray | None:
         """Return the signed differences of which the metric is the largest, with both signs of each.
@@ -206,7 +207,7 @@ class BoundConstraint(Exact):
 
     @cached_property
     def _cell_sizes(self) -> CellSizes | None:
-        """Implement `compared_cells` where the sizes take long to count."""
+        """Sizes for `compared_cells`, counted once; override this where counting takes long, else `compared_cells`."""
         return None
 
     def check_resolution(self) -> None:

@@ -288,6 +288,11 @@ class BoundEveryClass(BoundConstraint, DirectSlopes):
         """Place of every component where those of the first class come first; ndarray of shape (n_components,)."""
         return np.argsort(np.argsort(self.owners, kind="stable"))
 
+    @property
+    @override
+    def value_by_chance(self) -> float:
+        return max(inner.value_by_chance for inner in self.inner)
+
     @override
     def compared_cells(self) -> CellSizes | None:
         """Cells of all classes; those of one class where no class has others."""

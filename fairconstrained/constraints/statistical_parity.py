@@ -166,7 +166,7 @@ class BoundStatisticalParity(BoundSplitParity):
     @override
     def value_by_chance(self) -> float:
         rng = np.random.default_rng(0)  # the same in every fit
-        return float(self.metrics(rng.random((_DRAWS, self.data.n_samples))).mean())
+        return float(np.mean([self.metric(rng.random(self.data.n_samples)) for _ in range(_DRAWS)]))
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """Implement `BoundConstraint.values_at_cuts`; only the order of the scores counts."""

@@ -66,8 +66,8 @@ _FOUND = "no iterate kept the bound, and scores within it were taken that a sear
 _UNDEFINED = " Of the other models {0.name} does not exist, as {0.why_undefined}."
 #: Addition to `_CONSTANT` where the bound is smaller than what chance makes of the metric.
 _BY_CHANCE = (
-    " On these rows, {0.name} of scores that do not depend on the group is {1:.3g} on average, by chance alone: a "
-    "smaller kappa is easier to keep with more rows, or with more freedom."
+    " By chance alone, {0.name} of scores that do not depend on the group is {1:.3g} on average on these rows; smaller "
+    "values are hard to reach without more rows."
 )
 
 #: Share of ``kappa`` by which bounds are stricter under which a run may keep those that it has missed.
@@ -333,7 +333,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         if not problem.holds(problem.scores(found.model_state)):
             return missed
         state = best_rescaled(problem, [missed.model_state, found.model_state, *missed.candidates])
-        found = replace(found, model_state=state, status=Status.COMPLETED, multipliers=None)
+        status = Status.MAX_ITER if found.has_diverged else Status.COMPLETED
+        found = replace(found, model_state=state, status=status, multipliers=None)
         return missed if state is missed.model_state else found.after(missed)
 
     def _from_other_decisions(
@@ -359,7 +360,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
                 if state is best.model_state:
                     continue
                 if state is not found.model_state or found.status.is_infeasible:
-                    found = replace(found, status=Status.COMPLETED, multipliers=None, message="")
+                    found = replace(found, status=Status.COMPLETED, multipliers=None, message="", has_diverged=False)
                 best = replace(found, model_state=state).after(best)
             if problem.holds(problem.scores(best.model_state)):
                 return best

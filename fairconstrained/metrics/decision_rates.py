@@ -59,7 +59,7 @@ y_true : array-like of shape (n_samples,){or_none}
 Returns
 -------
 gap : float
-    Gap in [0, 1], where 0 is fair; it is NaN for a single group. NaN where it does not exist and ``on_empty="nan"``.
+    Gap in [0, 1], where 0 is fair. It is NaN for a single group, and with ``on_empty="nan"`` where it does not exist.
 groups : DataFrame
     ``n_samples``, ``weight``, the rate, and ``gap``, that of the group to the one it differs from most, by group. Only
     if ``return_groups``.

@@ -169,9 +169,13 @@ class LabelledRows(NamedTuple):
         return np.where(self.positive, 1.0, -1.0)
 
     def is_alone(self, notion: Notion) -> bool:
-        """Return whether there is a single group, which the notion has nothing to compare with."""
-        groups = self.groups
-        return groups.unions is None and groups.n_groups == 1 and not notion.rule.works_on_one_group
+        """Return whether there is a single group, which the notion has nothing to compare with.
+
+        Of groups that may overlap, a single one need not have all rows, and can be compared with these.
+        """
+        groups, rule = self.groups, notion.rule
+        has_others = groups.unions is not None and rule.compares_with_all
+        return groups.n_groups == 1 and not (rule.works_on_one_group or has_others)
 
     def measured(self, rate: Rate, notion: Notion) -> RatesMeasured:
         """Return the rates of the groups in every block, and the number that the notion's rule makes of them."""
@@ -375,7 +379,8 @@ def group_rates(
         The positive label, against all others; None for the larger of two. More than two labels need it.
     on_empty : {"raise", "nan"}, default="raise"
         Whether to raise or to return NaN where a rate does not exist, such as a true positive rate without positives,
-        or a ratio of rates that are all 0, or of mean scores of which one is negative.
+        or a ratio of rates that are all 0, or of mean scores of which one is negative. For a single group and a rule
+        that compares groups the value is NaN in either case, and "nan" leaves out the warning.
 
     Returns
     -------

@@ -73,7 +73,8 @@ def pairwise_ranking_gap(
     Returns
     -------
     gap : float
-        Gap in [0, 1]; it is 0 where there are fewer than two kinds of pairs to compare.
+        Gap in [0, 1]. It is NaN for a single group, with a `FairnessWarning`, and where there are fewer than two kinds
+        of pairs to compare.
     table : DataFrame
         One row for each group of the better document and group of the worse one that have pairs, whatever ``pairs``:
         ``n_pairs``, ``accuracy``. Only if ``return_groups``.
@@ -104,5 +105,5 @@ def pairwise_ranking_gap(
     kinds = kinds_of_pairs(found, groups.codes, n_groups)
     table = pair_accuracies(scores, found, kinds, groups.labels)
     compared = table["accuracy"].to_numpy()[compared_cells(pairs, kinds[0], n_groups)]
-    gap = groups.gap(np.ptp(compared) if compared.size > 1 else 0.0)
+    gap = groups.gap(np.ptp(compared) if compared.size > 1 else np.nan)
     return (gap, table) if return_groups else gap

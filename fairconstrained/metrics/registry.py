@@ -84,6 +84,11 @@ y_score : array-like of shape (n_samples,)
     label, in sorted order.
 """
 #: Reasons for which a metric that has the parameter raises ValueError.
+_WARNS = """Warns
+-----
+FairnessWarning
+    If there is a single group, so that there is nothing to compare and the value is NaN.
+"""
 _REASONS = {
     "interval": "the interval is empty, reversed, overlapping or outside [0, 1]",
     "y_score": "scores are not finite",
@@ -256,12 +261,12 @@ def register(response: Response, by_class: bool = True, **entry: Any) -> Callabl
         _ENTRIES[info.name] = info
         if info.is_gap:
             METRICS[info.name] = info
-        return documented_metric(function, info.overlapping)
+        return documented_metric(function, info.overlapping, info.compares_groups)
 
     return add
 
 
-def documented_metric(function: Metric, overlapping: bool = False) -> Metric:
+def documented_metric(function: Metric, overlapping: bool = False, compares_groups: bool = True) -> Metric:
     """Complete the documentation of a metric by parameters that several have, and by reasons for errors."""
     parameters = inspect.signature(function).parameters
     special = {
@@ -272,7 +277,8 @@ def documented_metric(function: Metric, overlapping: bool = False) -> Metric:
     shared = [text for text, applies in special.items() if applies] + [_PARAMETERS]
     reasons = ", ".join(reason for name, reason in _REASONS.items() if name in parameters)
     errors = "Raises\n------\nValueError\n" + textwrap.indent(textwrap.fill(f"If {reasons}.", 116), "    ")
-    return documented_by(*shared, errors)(function)
+    warns = [_WARNS] if compares_groups else []
+    return documented_by(*shared, errors, *warns)(function)
 
 
 def info_of(function: Callable[..., Any]) -> MetricInfo:

@@ -20,6 +20,7 @@ class Rule(ABC):
 
     #: Whether a single group has anything to be compared with.
     works_on_one_group: ClassVar[bool] = False
+    compares_with_all: ClassVar[bool] = False
     #: Whether the number is bounded from below.
     is_floor: ClassVar[bool] = False
     #: Whether the number is the same in whichever unit the means are.
@@ -66,6 +67,8 @@ def gap_of_pairs(means: np.ndarray, agg: str) -> Any:
 class _Overall(Rule):
     """Differences of every group from all rows."""
 
+    compares_with_all: ClassVar[bool] = True
+
     @override
     def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
         return np.abs(means - overall[..., None]).max(axis=-2)
@@ -73,6 +76,8 @@ class _Overall(Rule):
 
 class _Excess(Rule):
     """Excess of every group over all rows; negative if the group's mean is lower."""
+
+    compares_with_all: ClassVar[bool] = True
 
     @override
     def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:

@@ -333,7 +333,7 @@ def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
     complaints = []
     for complaint, affected in (
         (f"did not keep {plan.value_name}", [found for found in statuses if found[0].is_infeasible]),
-        ("did not settle within max_iter", [found for found in statuses if found[0] is Status.MAX_ITER]),
+        ("ended before the objective settled", [found for found in statuses if found[0] is Status.MAX_ITER]),
     ):
         if affected:
             where = "; ".join(

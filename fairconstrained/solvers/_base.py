@@ -140,8 +140,8 @@ class SolverResult:
     stopped_by : StoppedBy
         Reason for which the run ended before it was over.
     has_diverged : bool
-        Whether the run ended before it was over since its loss grew beyond measure. The message says so, and another
-        run may follow from ``start``.
+        Whether the run ended early because a loss was not finite or far above that of the start. The message says so,
+        and another run may begin at ``start``.
     """
 
     model_state: Any

@@ -16,13 +16,14 @@ class LastOfData:
     """Results that are kept for as long as the data are there; the fits of a path have the same data.
 
     One for every data set is enough, as a path asks for the same again and again. No path has to say so, unlike for
-    ``SharedRows`` of the estimators, which keeps the data themselves. Neither needs nor results may hold the data, as
-    these would never go.
+    ``SharedRows`` of the estimators, which keeps the data themselves. Neither the needs nor the results may refer to
+    the data, which would then never be freed.
 
     Parameters
     ----------
-    same : callable, default=operator.is_
-        Whether what a computation needs is the same as the last time, as a function of both.
+    same : callable, optional
+        Function of a need of the last call and one of this call: whether they are the same. By default, whether they
+        are one object.
     """
 
     def __init__(self, same: Callable[[Any, Any], bool] = operator.is_) -> None:

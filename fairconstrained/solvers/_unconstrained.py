@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +18,18 @@ __all__ = ["unconstrained", "unconstrained_of_parts"]
 
 #: When the minimisation ends; what is left of it is in the span, as the Newton step is one of the directions.
 _STOP = Stop(max_iter=2000, gtol=1e-3, gain=1e-6)
-#: Models of the last objective on all rows of the data: those of the folds of a path, under all of its bounds.
-_MODELS = LastOfData(same=operator.eq)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except ValueError:  # an objective of the user that has arrays, whose comparison is an array
+        return one is other
+
+
+#: The last unconstrained model of every data set: a path asks for the same one under every bound, of all rows and of
+#: the folds.
+_MODELS = LastOfData(same=_is_same)
 
 
 def unconstrained(problem: Problem) -> tuple[np.ndarray, int]:

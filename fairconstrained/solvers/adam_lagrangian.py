@@ -125,7 +125,12 @@ class AdamLagrangian(StochasticSolver):
         result = super().solve(problem, start, random_state, callback)
         if not self.polish or not problem.constraints:
             return result
-        exact = AugmentedLagrangian(tol=self.tol, verbose=self.verbose, keep_on_interrupt=self.keep_on_interrupt)
+        exact = AugmentedLagrangian(
+            coarse_rows=problem.data.n_samples,  # all rows at once: data of a head have no groups to take a sample by
+            tol=self.tol,
+            verbose=self.verbose,
+            keep_on_interrupt=self.keep_on_interrupt,
+        )
         layer = problem.parametric.last_layer(result.model_state, problem.data)
         if layer is None:
             polished = exact.solve(problem, _start(problem, result, result.model_state), random_state)
@@ -157,8 +162,10 @@ class AdamLagrangian(StochasticSolver):
         """The result of both parts; ``n_iter`` counts epochs, and the records of the second part begin again at 0."""
         point = FullBatchView(problem).at(problem.start(params))
         feasible = _is_fair(problem, params)
-        within = Status.MAX_ITER if trained.has_diverged else Status.COMPLETED
-        assert trained.start is not None  # every run can be gone on from
+        has_diverged = trained.has_diverged or polished.has_diverged
+        within = Status.MAX_ITER if has_diverged else Status.COMPLETED
+        ended_early = polished.stopped_by or polished.has_diverged
+        assert trained.start is not None  # every iterative run leaves one
         return replace(
             polished,
             model_state=params,
@@ -170,9 +177,10 @@ class AdamLagrangian(StochasticSolver):
             constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
             history=joined_history(trained.history, polished.history, n_evaluations=trained.n_evaluations),
             start=replace(trained.start, model_state=params),
-            message=trained.message or (polished.message if polished.stopped_by else ""),
+            multipliers=None if has_diverged else polished.multipliers,
+            message=trained.message or (polished.message if ended_early else ""),
             stopped_by=trained.stopped_by or polished.stopped_by,
-            has_diverged=trained.has_diverged,
+            has_diverged=has_diverged,
         )
 
 

@@ -134,11 +134,11 @@ class AugmentedLagrangian(IterativeSolver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        n_samples, start = problem.data.n_samples, problem.telling(start)
+        n_samples, start = problem.data.n_samples, problem.unless_constant(start)
         has_many = n_samples > _MANY * self.coarse_rows and problem.works_on_other_rows
         if start is None and has_many and not searches_first(problem):
             return self._solve_on_fewer_first(self.prepared(problem), random_state, callback)
-        known = None if start is None or self.known_state(problem, start) is not None else start.on(problem.data)
+        known = None if start is None else start.on(problem.data)
         if known is not None and known.components and varies_smoothly(problem):
             return self._follow(self.prepared(problem), known, random_state, callback)
         return super().solve(problem, start, random_state, callback)
@@ -181,7 +181,7 @@ class AugmentedLagrangian(IterativeSolver):
         coarse = self.solve(fewer, None, rng, callback)
         n_rows = coarse.n_evaluations * fewer.data.n_samples
         del fewer  # a copy of a quarter of the rows
-        assert coarse.start is not None  # every run of this solver can be gone on from
+        assert coarse.start is not None  # every iterative run leaves one
         method = OuterIterations(self, problem, coarse.start, coarse.start.model_state, rng, is_followed=False)
         method.n_rows = n_rows
         if coarse.stopped_by:  # a callback that has ended the training on fewer rows is not asked again

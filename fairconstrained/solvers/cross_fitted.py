@@ -192,8 +192,8 @@ class CrossFitted(Solver):
             yield Search(reduced, found, no_margins, number > 0, may_be_last=is_feasible, is_completed=is_completed)
             if found.status is Status.INFEASIBLE_STATIONARY:
                 return  # more bounds will not be kept either
-            # not on the way from another kappa
-            near = None if found.start is None else replace(found.start, previous=None)
+            assert found.start is not None  # every iterative run leaves one
+            near = replace(found.start, previous=None)  # not on the way from another kappa
 
     def _on_all_rows_after(
         self, run: SpanSearches, rng: np.random.Generator, callback: Callback | None

@@ -344,7 +344,7 @@ class Loop:
         return self._view.n_evaluations + int(np.ceil(self._state.n_rows / self._problem.data.n_samples))
 
     def _result(self) -> SolverResult:
-        """The chosen iterate, as the method concludes; a method that has diverged has nothing to say."""
+        """The chosen iterate with what the method adds to it; after a divergence it adds nothing."""
         solver, problem, method = self._solver, self._problem, self._state.method
         z = method.z if self._has_diverged else method.output() if self._chosen is None else self._chosen
         if solver.returns_incumbent or self._message:

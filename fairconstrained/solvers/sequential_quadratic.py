@@ -127,7 +127,7 @@ class SequentialQuadratic(IterativeSolver):
 
     @override
     def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
-        start = problem.telling(start)
+        start = problem.unless_constant(start)
         if start is None:
             return _Steps(self, problem.fair_start(None, rng), is_free=True)
         if start.previous is None:

@@ -318,13 +318,17 @@ class _Directions:
         self._problem, self._free, self._most = problem, free, most
         self._model = cast(LinearModel, problem.model)
         self.n_evaluations = 0
-        self._curvature = _CURVATURES.get(problem.data, (free,), lambda: self._curvature_at_free(rng))
+        seed = int(rng.integers(2**31))  # drawn in any case, so that a path does not depend on what is known
+        self._curvature = _CURVATURES.get(problem.data, (free,), lambda: self._curvature_at_free(seed))
 
-    def _curvature_at_free(self, rng: np.random.Generator) -> Curvature:
-        """The curvature at the unconstrained model."""
+    def _curvature_at_free(self, seed: int) -> Curvature:
+        """The curvature at the unconstrained model, of some rows where there are very many."""
         self.n_evaluations += 1
         scores = torch.from_numpy(self._problem.scores(self._free))
-        by_row = self._problem.with_easiest_objective().objective.curvature(scores).numpy()
+        by_row, rng = (
+            self._problem.with_easiest_objective().objective.curvature(scores).numpy(),
+            np.random.default_rng(seed),
+        )
         return Curvature.of(self._model, curvature_table(self._model, self._problem.data, by_row, rng))
 
     def basis(self, start: Start | None) -> _Basis:

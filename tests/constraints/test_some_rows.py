@@ -96,6 +96,7 @@ def test_what_is_said_of_the_constraint_is_that_of_the_compared_rows(both, data,
     assert [view for view in VIEWS if isinstance(whole, view)] == [view for view in VIEWS if isinstance(inner, view)]
     for name in ("name", "kappa", "scale", "penalty_factor", "component_names", "n_aux", "granularity", "resolution"):
         assert getattr(whole, name) == getattr(inner, name), name
+    np.testing.assert_equal(whole.value_by_chance, inner.value_by_chance)  # NaN where it is not known
     for name in ("bounds_metric", "counts_rows", "ignores_shifts", "compares"):
         assert getattr(whole, name) == getattr(inner, name), name
     np.testing.assert_array_equal(whole.components, inner.components)

@@ -1,12 +1,25 @@
 """Invariances that hold for every metric, on generated data."""
 
+import inspect
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
+import fairconstrained
 from fairconstrained.exceptions import FairnessWarning
-from fairconstrained.metrics import METRICS, partial_statistical_parity_gap, statistical_parity_gap
+from fairconstrained.metrics import (
+    METRICS,
+    conditional_parity_gap,
+    group_rates,
+    pairwise_ranking_gap,
+    partial_group_auc_gap,
+    partial_statistical_parity_gap,
+    statistical_parity_gap,
+)
 
 PARTIAL = {name for name in METRICS if name.startswith("partial_")}
 AT_THRESHOLD = {"partial_demographic_parity_gap", "partial_equal_opportunity_gap", "partial_equalized_odds_gap"}
@@ -78,17 +91,61 @@ def test_range_and_aggregation(name, data, interval):
     mean = evaluate(name, data, interval, agg="mean")
     assert 0 <= mean <= value + 1e-12
     with_table, table = evaluate(name, data, interval, return_groups=True)
-    assert with_table == pytest.approx(value, abs=1e-12)  # which is computed without the table
+    computed_twice = name in {"partial_group_auc_gap", "wasserstein_gap"}  # with and without the table
+    assert with_table == (pytest.approx(value, abs=1e-12) if computed_twice else value)
     assert table["n_samples"].tolist() == np.bincount(data["group"]).tolist()
 
 
 @pytest.mark.parametrize("name", [name for name, info in METRICS.items() if info.compares_groups])
 @pytest.mark.parametrize("agg", ["max", "mean"])
-@pytest.mark.parametrize("labels", [[1, 0, 1, 0], [1, 1, 1, 1]], ids=["both labels", "one label"])
+@pytest.mark.parametrize("labels", [[1, 0, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]], ids=["both", "positives", "negatives"])
 def test_a_single_group_has_no_gap(name, agg, labels):
     data = {"group": list("aaaa"), "y_true": labels, "predict": [1, 0, 0, 1], "score": [0.9, 0.2, 0.1, 0.8]}
-    with pytest.warns(FairnessWarning, match="The gap is NaN: there is only one group, 'a'"):
+    with pytest.warns(FairnessWarning, match="The value is NaN: there is only one group, 'a'") as caught:
         assert np.isnan(evaluate(name, data, agg=agg))
+    assert not caught[0].filename.startswith(str(Path(fairconstrained.__file__).parent))
+    if "on_empty" in inspect.signature(METRICS[name].function).parameters:
+        assert np.isnan(evaluate(name, data, agg=agg, on_empty="nan"))  # without a warning
+
+
+@pytest.mark.parametrize("rule", ["difference", "to_overall", "ratio", "floor", "ceiling"])
+def test_rates_of_a_single_group_exist_where_nothing_is_compared(rule):
+    arguments = {"sensitive_features": list("aaaa"), "rule": rule}
+    if rule in ("floor", "ceiling"):
+        assert group_rates(None, [1.0, -1.0, -1.0, -1.0], **arguments) == 0.25
+        return
+    with pytest.warns(FairnessWarning, match="there is only one group"):
+        assert np.isnan(group_rates(None, [1.0, -1.0, -1.0, -1.0], **arguments))
+
+
+def test_a_single_group_of_a_membership_is_compared_with_all_rows():
+    belongs = csr_array(np.array([[1], [1], [0], [0]]))
+    arguments = {"sensitive_features": belongs, "sample_weight": None}
+    scores = [1.0, -1.0, -1.0, -1.0]
+    assert group_rates(None, scores, rule="to_overall", **arguments) == 0.25
+    with pytest.warns(FairnessWarning, match="there is only one group"):
+        assert np.isnan(group_rates(None, scores, rule="difference", **arguments))
+
+
+def test_the_table_of_a_single_group_has_its_auc():
+    with pytest.warns(FairnessWarning, match="there is only one group"):
+        _, table = partial_group_auc_gap(None, [3, 2, 1], sensitive_features=list("aaa"), return_groups=True)
+    assert table["auc"].tolist() == [0.5]
+
+
+def test_a_gap_of_pairs_needs_two_kinds_of_pairs():
+    data = {"qid": [0, 0], "sensitive_features": ["a", "b"]}
+    assert np.isnan(pairwise_ranking_gap([1, 0], [2.0, 1.0], **data))  # a above b, and no pair with b above a
+    with pytest.warns(FairnessWarning, match="there is only one group"):
+        assert np.isnan(
+            pairwise_ranking_gap([1, 0], [2.0, 1.0], qid=[0, 0], sensitive_features=["a", "a"], pairs="all")
+        )
+
+
+def test_conditional_parity_of_a_single_group_is_nan():
+    with pytest.warns(FairnessWarning, match="there is only one group"):
+        gap = conditional_parity_gap(None, [1.0, -1.0], sensitive_features=["a", "a"], strata=["s", "t"])
+    assert np.isnan(gap)
 
 
 @given(data=samples(), interval=intervals(), normalize=st.booleans())

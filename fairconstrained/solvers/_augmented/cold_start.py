@@ -109,5 +109,5 @@ def begin_stricter(run: OuterIterations, options: AugmentedLagrangian, rng: np.r
     found = replace(options, max_iter=min(options.max_iter, _STRICTER_ITER)).solve(stricter, start, rng)
     run.iterates.n_evaluations += found.n_evaluations
     if found.status is not Status.INFEASIBLE:
-        assert found.start is not None  # every run can be gone on from
+        assert found.start is not None  # every iterative run leaves one
         resume(run, found.start)

@@ -16,7 +16,7 @@ from fairconstrained.solvers.smooth import CoordinatesOfParams
 
 __all__ = ["Curvatures"]
 
-#: Rows from which on shares of rows above levels vary smoothly.
+#: Rows from which on shares of rows above levels vary smoothly enough for steps that know the curvature.
 _ROWS = 1000
 #: Distance from its bound up to which the slopes of a component are taken, as a fraction of ``kappa``.
 _NEAR = 0.25
@@ -50,7 +50,7 @@ class Curvatures:
         """Whether there are linear scores of few enough coefficients, and bounds on what varies smoothly.
 
         Shares of rows above a fixed threshold have many local optima, and long steps lead past good ones. Those above
-        levels vary smoothly enough for a first solution where there are many rows.
+        levels vary smoothly enough where there are many rows.
         """
         has_many = problem.data.n_samples >= _ROWS
         is_smooth = all(not c.counts_rows or (has_many and c.n_aux) for c in problem.constraints)
