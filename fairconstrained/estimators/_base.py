@@ -319,10 +319,13 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """The result of a run that has missed its bounds on gaps, or what one leads to that is to keep smaller ones.
 
         A run may lose its way, most of all where decisions are counted, and find it under other bounds. It need not
-        keep these, only the bounds that were asked for. Bounds on the order of the scores alone stay as they are:
-        under smaller ones such a run hardly ever finds what it has missed.
+        keep these, only the bounds that were asked for. Bounds on counts by the order of the scores, such as
+        statistical parity, stay as they are: under smaller ones such a run hardly ever finds what it has missed.
         """
-        may_shrink = [c.bounds_metric and not (c.bounds_from_below or c.ignores_shifts) for c in problem.constraints]
+        may_shrink = [
+            c.bounds_metric and not (c.bounds_from_below or (c.counts_rows and c.ignores_shifts))
+            for c in problem.constraints
+        ]
         gaps = np.where(may_shrink, [c.kappa for c in problem.constraints], 0.0)
         if not gaps.any():
             return missed

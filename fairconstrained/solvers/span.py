@@ -317,19 +317,16 @@ class _Directions:
     def __init__(self, problem: Problem, free: np.ndarray, most: int, rng: np.random.Generator) -> None:
         self._problem, self._free, self._most = problem, free, most
         self._model = cast(LinearModel, problem.model)
-        self.n_evaluations = 0
+        self.n_evaluations = 1  # for the curvature, whether or not it is known
         seed = int(rng.integers(2**31))  # drawn in any case, so that a path does not depend on what is known
         self._curvature = _CURVATURES.get(problem.data, (free,), lambda: self._curvature_at_free(seed))
 
     def _curvature_at_free(self, seed: int) -> Curvature:
         """The curvature at the unconstrained model, of some rows where there are very many."""
-        self.n_evaluations += 1
         scores = torch.from_numpy(self._problem.scores(self._free))
-        by_row, rng = (
-            self._problem.with_easiest_objective().objective.curvature(scores).numpy(),
-            np.random.default_rng(seed),
-        )
-        return Curvature.of(self._model, curvature_table(self._model, self._problem.data, by_row, rng))
+        by_row = self._problem.with_easiest_objective().objective.curvature(scores).numpy()
+        table = curvature_table(self._model, self._problem.data, by_row, np.random.default_rng(seed))
+        return Curvature.of(self._model, table)
 
     def basis(self, start: Start | None) -> _Basis:
         """Basis of the span at a start, which keeps all models of the start; at the unconstrained model for None."""
