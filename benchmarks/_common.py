@@ -211,7 +211,7 @@ def names_of(known: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 def add_names(parser: argparse.ArgumentParser, option: str, known: Iterable[str], default: Any = None) -> None:
-    """Add an option that takes known names, joined by commas; by default all of them."""
+    """Add an option that takes known names, joined by commas; by default those of ``default``, or all."""
     names = list(known)
     parser.add_argument(option, type=names_of(names), default=default or names, help=", ".join(names))
 

@@ -68,7 +68,7 @@ class TrainingCallback:
 
 
 class ProgressBar(TrainingCallback):
-    """A progress bar with an entry for every record, behind the objective and the gaps.
+    """The objective and the gaps of the last record, followed by a progress bar.
 
     What does not fit into the width of a terminal is cut off at the end: first the bar, then the time.
 

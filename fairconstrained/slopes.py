@@ -23,7 +23,7 @@ def with_own_slopes(
         Takes the inputs as ndarrays; returns the values, and a function from factors of the values, an ndarray of
         their shape, to the slopes of ``(factors * values).sum()`` in every input.
     *inputs : Tensor
-        Of any shapes, of type float64.
+        Arrays of any shapes, of type float64.
 
     Returns
     -------

@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from fairconstrained.certification import gap_interval
-from fairconstrained.checks.messages import meant
 from fairconstrained.command_line._table import AuditTable
 from fairconstrained.metrics import METRICS, conditional_parity_gap
-from fairconstrained.metrics.registry import info_of
+from fairconstrained.metrics.registry import info_of, similar_gap
 from fairconstrained.plotting.group_names import group_name
 from fairconstrained.reporting import FairnessReport, fairness_report
 
@@ -134,9 +133,10 @@ def _asked_names(options: Namespace) -> dict[str, str]:
 
 def _gap_called(name: str) -> str:
     """Return the name of the function of a gap."""
-    known = {each: info.name for info in [*METRICS.values(), _CONDITIONAL] for each in info.plain_names}
+    gaps = [*METRICS.values(), _CONDITIONAL]
+    known = {each: info.name for info in gaps for each in info.plain_names}
     if name not in known:
-        raise ValueError(f"there is no gap {name!r}.{meant(name, known)} `fairconstrained names` lists all.")
+        raise ValueError(f"there is no gap {name!r}.{similar_gap(name, gaps)} `fairconstrained names` lists all.")
     return known[name]
 
 

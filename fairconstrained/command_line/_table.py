@@ -36,7 +36,7 @@ class AuditTable:
     pos_label : object
         Positive label, as it stands in the file.
     threshold : float or None
-        Scores above it are positive; None where only the decisions are known.
+        Scores above it are positive; None where the decisions are given and the scores tell no threshold.
     """
 
     labels: pd.Series

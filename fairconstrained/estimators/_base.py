@@ -454,7 +454,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """Name of the solver that "auto" stands for.
 
         A model with many coefficients keeps a bound by the training rows that it lines up just beyond a threshold, or
-        whose losses it knows by heart; new rows do neither. The first solver that suits has the fewest numbers to do so
+        whose losses it has memorised; new rows do neither. The first solver that suits has the fewest numbers to do so
         with. Dropout and batch normalisation need mini-batches.
         """
         if problem.model.differs_in_training and AdamLagrangian.name in problem.working_solvers():

@@ -358,7 +358,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
 
     @override
     def _for_part(self, solver: Solver, problem: Problem, share: float) -> Solver:
-        """Fewer trees in proportion, which learn about as much of their rows by heart as all trees of all rows.
+        """Fewer trees in proportion, which memorise about as much of their rows as all trees of all rows.
 
         Where out-of-fold scores are bounded that does not matter, and longer steps do as much.
         """
@@ -375,7 +375,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     def _completed(
         self, solver: Solver, problem: Problem, result: SolverResult, rng: np.random.Generator
     ) -> SolverResult:
-        """Only where it is needed: on rows that trees know by heart the best threshold is not that of new rows."""
+        """Only where it is needed: on rows that trees have memorised the best threshold is not that of new rows."""
         is_out_of_fold = self.n_boosters_ > 1
         if is_out_of_fold or result.status.is_infeasible or not beats_constants(problem, result.model_state):
             return super()._completed(solver, problem, result, rng)

@@ -1,4 +1,4 @@
-"""Settings that keep a network from learning the rows of a bound by heart."""
+"""Settings that keep a network from memorising the rows of a bound."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def weight_penalty(data: FairData) -> float:
     """Return the weight of the l2 penalty for networks with bounds on differences between the groups.
 
     The rows of a group weigh about as much in a bound as those of all others, however few they are. So what keeps a
-    network from learning them by heart goes by their number, and is the same for every ``kappa``.
+    network from memorising them goes by their number, and is the same for every ``kappa``.
 
     Parameters
     ----------

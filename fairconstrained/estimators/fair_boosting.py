@@ -46,13 +46,13 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     where f is the mean loss, and ``constraint`` says which gap is bounded. Every tree, grown by LightGBM, follows the
     slopes of the Lagrangian in the scores, and the multipliers follow the gap, see
     `fairconstrained.solvers.NewtonBoosting`. The number of trees T is the one of least objective among those whose
-    *exact* gap is at most ``kappa``. Scores that are multiplied or shifted take their place, where these keep the bound
-    at a lower objective.
+    *exact* gap is at most ``kappa``. A multiple or a shift of the scores is taken instead where it keeps the bound at a
+    lower objective.
 
     With ``objective="zero_one"``, or another count of decisions, trees follow the costs of decisions, which the bound
     changes for all rows: fewer errors, and no calibrated probabilities, see :doc:`/guide/boosted_trees`. The threshold
-    is moved to where the out-of-fold scores have the fewest errors within the bound. With ``cv=None`` trees have
-    memorised the rows of these scores, and the threshold is not moved, unless the bound needs it or the decisions are
+    is moved to where the out-of-fold scores have the fewest errors within the bound. With ``cv=None`` the
+    trees have memorised the rows, so the threshold is moved only where the bound needs it, or where the decisions are
     no better than the same one for all rows.
 
     Trees memorise the rows that they are fitted to, and would overfit the bound as well. So by default F is the mean of

@@ -111,7 +111,7 @@ class LossParityClassifier(
         Weight of the l2 penalty on the weights. Without one, a network learns the rows that the bound compares by
         heart, and the gap of new rows is many times ``kappa``. "auto": :math:`4000 / n^{1.5}`, at most 0.05, with n the
         number of rows of the smallest group of 50 rows and more, whatever ``kappa`` is; 0 with a solver that does not
-        keep the bound, with a ``module``, and in `partial_fit`. With few features, a network learns less by heart, and
+        keep the bound, with a ``module``, and in `partial_fit`. With few features, a network memorises less, and
         a tenth of this weight may be enough; ``hints_`` says so where the bound takes most of the accuracy.
     min_group_size : int or "auto", default="auto"
         Rows that a group (or its rows of a label that is compared) needs to be compared. "auto": as many as it takes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -26,6 +26,7 @@ __all__ = [
     "metric_names",
     "needed_options",
     "register",
+    "similar_gap",
 ]
 
 #: Units of the metrics, in the order of a report.
@@ -287,6 +288,15 @@ def info_of(function: Callable[..., Any]) -> MetricInfo:
         if info.function is function:
             return info
     return MetricInfo(function=function, response="predict")
+
+
+def similar_gap(name: str, gaps: Iterable[MetricInfo]) -> str:
+    """Ask whether a gap was meant that has a name as its symbol, or whose name is similar; empty if none is."""
+    gaps = list(gaps)
+    for info in gaps:
+        if info.symbol and info.symbol == name:
+            return meant(info.name, [info.name])
+    return meant(name, [each for info in gaps for each in info.plain_names])
 
 
 def check_options(function: Callable[..., Any], options: Mapping[str, Any], given_as: str = "") -> None:

@@ -224,8 +224,11 @@ class FairnessScorer(BaseEstimator):
         columns = self._columns(sensitive_features, sample_weight, strata)
         labels = check_binary_labels(y_true, y_pred, pos_label)
         value = self._value(labels.y_true.astype(int), labels.y_pred.astype(int), columns)
-        if np.isnan(value):  # of which scikit-learn would take the first for the best
-            raise ValueError(f"No threshold can be chosen, as {_name_of(self.metric)} is NaN on the rows of a fold.")
+        if np.isnan(value):  # scikit-learn would take the first NaN for the best score
+            raise ValueError(
+                f"No threshold can be chosen, as {_name_of(self.metric)} is NaN on the rows of a fold, for example "
+                "where they are of a single group."
+            )
         return value
 
     def _accept_sample_weight(self) -> bool:

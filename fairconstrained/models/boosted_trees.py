@@ -168,7 +168,7 @@ def unseen_rows(folds: np.ndarray, n_folds: int) -> list[np.ndarray]:
     """Numbers of the rows that each of ``n_folds`` boosters is grown without, ascending.
 
     These are the rows of one fold, and of four folds or more those of the next one as well. Then the out-of-fold score
-    of a row is the mean of two boosters. That of a single one has more of the noise that trees learn by heart, which
+    of a row is the mean of two boosters. That of a single one has more of the noise that trees memorise, which
     makes decisions of groups alike, so that the gap of the mean of all boosters is larger.
 
     Parameters

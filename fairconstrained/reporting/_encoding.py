@@ -146,7 +146,7 @@ def _are_probabilities(scores: np.ndarray, threshold: float | None) -> bool:
         )
     if not threshold:
         raise ValueError(
-            "all of y_score is in [0, 1], so these are probabilities, and with threshold=0.0 nearly every decision "
-            "would be positive. Pass threshold=0.5 (or where you decide), or log-odds instead of probabilities."
+            "all of y_score is in [0, 1], so these are probabilities, and nearly all of them exceed 0, the threshold "
+            "of log-odds. Pass threshold=0.5 (or where you decide), or log-odds instead of probabilities."
         )
     return True

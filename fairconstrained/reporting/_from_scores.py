@@ -96,6 +96,12 @@ def fairness_report(
     NotFittedError
         If it is not fitted.
 
+    Warns
+    -----
+    FairnessWarning
+        If values of numbers or times make many small groups, or groups or labels differ in blanks, capitals or type
+        alone.
+
     Examples
     --------
     >>> from fairconstrained.reporting import fairness_report

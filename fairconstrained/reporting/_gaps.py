@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from fairconstrained.checks.messages import meant
 from fairconstrained.metrics import METRICS, MetricInfo
-from fairconstrained.metrics.registry import UNITS
+from fairconstrained.metrics.registry import UNITS, similar_gap
 from fairconstrained.reporting._condensed import Condensed, Gap
 from fairconstrained.reporting._names import isolated
 from fairconstrained.reporting._resamples import Resampling, gap_intervals
@@ -45,7 +44,7 @@ def check_gaps(metrics: Iterable[str] | None, rows: ReportRows) -> list[str]:
     Raises
     ------
     ValueError
-        If a name is unknown, or a gap was asked for that needs scores or an interval which there are not.
+        If a name is unknown, or a gap needs scores, log-odds, an interval or a threshold that the report does not have.
     """
     gaps = report_gaps()
     if metrics is None:
@@ -54,8 +53,7 @@ def check_gaps(metrics: Iterable[str] | None, rows: ReportRows) -> list[str]:
     known = {name: info for info in gaps for name in info.plain_names}
     unknown = [name for name in asked if name not in known]
     if unknown:
-        symbols = {info.symbol: info.name for info in gaps}
-        similar = f" Did you mean {symbols[unknown[0]]!r}?" if unknown[0] in symbols else meant(unknown[0], known)
+        similar = similar_gap(unknown[0], gaps)
         raise ValueError(f"metrics {unknown} are not gaps of a report; choose some of {sorted(known)}.{similar}")
     for name in asked:
         if lacks := lacking(known[name], rows):

@@ -28,8 +28,10 @@ __all__ = ["FEW", "ReportRows", "ShownRows"]
 
 #: Groups of fewer rows than this are named as small.
 FEW = 30
-#: Small groups from which on their values are taken for numbers that nobody has cut into bands.
+#: Largest number of small groups, and of values of a column, for which nobody is advised to cut numbers into bands.
 _MANY = 10
+#: Spellings that a warning shows.
+_MOST_SHOWN = 10
 #: Columns of numbers and of times, as `pandas.api.types.infer_dtype` names them.
 _MEASURED = {"integer", "floating", "mixed-integer-float", "decimal", "date", "datetime", "datetime64", "timedelta64"}
 
@@ -101,7 +103,7 @@ class ReportRows:
         classes: Sequence[Any] | None = None,
         are_log_odds: bool | None = None,
     ) -> Self:
-        """Validate; what is None from ``labels`` on, and a ``threshold`` of None, are told from the rows."""
+        """Validate; ``threshold`` and all that follow ``labels`` are inferred from the rows where they are None."""
         if y_score is None and y_pred is None:
             raise ValueError("a report needs y_score, or y_pred for a report of decisions without scores.")
         y_true, y_score, y_pred, sample_weight = map(in_memory, (y_true, y_score, y_pred, sample_weight))
@@ -285,7 +287,11 @@ def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
     n_small = np.count_nonzero(np.bincount(grouped.codes) < FEW)
     if n_small <= _MANY:
         return
-    measured = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=False) in _MEASURED]
+    measured = [
+        name
+        for name, column in frame.items()
+        if column.nunique() > _MANY and pd.api.types.infer_dtype(column, skipna=False) in _MEASURED
+    ]
     if measured:
         warnings.warn(
             f"sensitive_features has {grouped.n_groups:,} groups, {n_small:,} of them with fewer than {FEW} rows, as "
@@ -305,7 +311,7 @@ def _warn_of_spellings(where: str, kind: str, column: pd.Series[Any]) -> None:
     if alike:
         warnings.warn(
             f"{where}: some values differ in blanks, capitals or type alone, and are {kind} of their own: "
-            f"{', '.join(shortened(values) for values in alike[:_MANY])}. Write them alike if they mean the same.",
+            f"{', '.join(map(shortened, alike[:_MOST_SHOWN]))}. Write them alike if they mean the same.",
             FairnessWarning,
             stacklevel=4,
         )

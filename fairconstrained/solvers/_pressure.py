@@ -23,7 +23,7 @@ __all__ = ["STEP", "Pressure", "Pull"]
 
 #: Blur of the surrogates in standard deviations of the scores, at first and finally. The scores of a few trees have few
 #: values, of which a narrow surrogate sees none or a whole group. It stays wider where the bounded scores are those of
-#: trees which have not seen the rows: trees learn by heart which rows are next to the threshold, so that boosters of
+#: trees which have not seen the rows: trees memorise which rows are next to the threshold, so that boosters of
 #: different rows differ there, and their mean has a larger gap than each of them.
 _FIRST_BLUR, _FINAL_BLUR, _FINAL_BLUR_OF_UNSEEN = 1.0, 0.1, 0.3
 #: Share of all rounds from which on wide surrogates take the place of narrow ones where a metric exceeds its bound, and
@@ -103,7 +103,7 @@ class Pressure:
     the row. Multipliers and margins are those of these, and the slopes those of each booster with these multipliers.
     Where decisions at a threshold are compared then, and a bound is exceeded in the second half of the rounds, the
     surrogate becomes the logistic function of width one, with a slope for every row: narrow ones move the few rows next
-    to the threshold, which trees know by heart, and unseen rows do not follow.
+    to the threshold, which trees memorise, and unseen rows do not follow.
 
     Where the objective has costs of decisions, constraints on decisions add to those of all rows, beside their slopes
     at the threshold.

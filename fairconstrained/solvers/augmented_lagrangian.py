@@ -66,6 +66,8 @@ class AugmentedLagrangian(IterativeSolver):
     With many rows, the problem is first solved on a sample of a quarter of them, which is solved in the same way, down
     to ``coarse_rows``; the run on all rows then starts from the solution and its multipliers.
 
+    A start that gives all rows the same score is ignored.
+
     A warm start from another ``kappa`` takes over the multipliers as well. For metrics that count rows at fixed
     thresholds, or at levels among fewer than 2,000 rows, it starts from the state of the last run with the widest
     surrogate, and narrows the surrogate in two steps: a narrow surrogate has many local optima, and the last one need

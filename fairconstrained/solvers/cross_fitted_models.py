@@ -113,7 +113,7 @@ def cross_fitted_models(problem: Problem, folds: np.ndarray, rng: np.random.Gene
         unshrunken = problem.scores(free), unseen_scores(problem, by_fold, found), found
         free, found, ridge, more = shrunken_of_folds(smooth, [free, *found], by_fold)
         n_evaluations += more
-    # Of so few rows, a model knows the labels by heart. Slopes at its scores would tell those of a fold: a regression
+    # Of so few rows, a model memorises the labels. Slopes at its scores would tell those of a fold: a regression
     # of the slopes of the other rows on their features finds the model again, which has seen the fold.
     has_few = _counting(data.weights.numpy()) < _TOLD_ROWS * data.n_features
     is_told = unshrunken is None and has_few and fewest_in_cells(problem, np.inf) >= _TOLD_CELL

@@ -102,7 +102,7 @@ class CrossFittedNetwork(AdamLagrangian):
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """Whether there are so few rows for each feature that a network learns by heart how to keep the bounds."""
+        """Whether there are so few rows for each feature that a network memorises how to keep the bounds."""
         if problem.domain is not None or not problem.constraints or cls.obstacle(problem):
             return False
         return (

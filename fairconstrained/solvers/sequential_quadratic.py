@@ -71,7 +71,8 @@ class SequentialQuadratic(IterativeSolver):
     see single rows, and the values are those counted anyway. Within the bounds, the run ends where a step promises too
     little, or was a whole one that promised less than ``tol``; it also ends where ``patience`` steps have not improved
     the merit as counted. Where no step has kept the bounds, they are made stricter by the excess, at most twice, and
-    the run goes on. The Hessian serves for several steps where the objective changes little.
+    the run goes on. The Hessian serves for several steps where the objective changes little. A start that gives all
+    rows the same score is ignored.
 
     It begins at the unconstrained optimum, which Newton steps find. A warm start from another ``kappa`` begins at its
     solution, or where the line through the last two solutions reaches the bounds, and one step without a gain then ends

@@ -176,6 +176,7 @@ def test_names_lists_every_gap(capsys):
         (["--decision", "job"], r"column 'job' should hold labels of column 'hired', \['.*\], and holds \['clerk'"),
         (["--groups", "sex,agee"], "no column 'agee'. Did you mean 'age'"),
         (["--metrics", "demografic_parity"], "no gap 'demografic_parity'. Did you mean 'demographic_parity'"),
+        (["--metrics", "Sp"], "no gap 'Sp'. Did you mean 'separation_gap'"),
         (["--certify", "xyz"], "no gap 'xyz'. `fairconstrained names` lists all"),
         (["--metrics", "partial_group_auc"], "'partial_group_auc_gap' needs an interval"),
         (["--kappa", "0.1"], "say with --certify of which gap"),

@@ -254,7 +254,7 @@ def test_scores_of_unseen_rows_choose_the_number_of_trees(rows):
 
 
 def test_by_default_the_bound_holds_on_new_rows():
-    """On rows that trees know by heart it says little of new ones."""
+    """On rows that trees have memorised it says little of new ones."""
     options = {"group_proportions": (0.6, 0.4), "group_shift": (0.8, 0.0), "separation": (1.0, 2.0)}
     X, y, groups = make_biased_classification(14_000, 4, random_state=3, **options)
     train, new, name = slice(0, 4000), slice(4000, None), "demographic_parity"
@@ -632,7 +632,7 @@ def test_equalized_odds_on_real_rows():
     assert model.constraint_values_["equalized_odds"] <= 0.02 + model.granularity_["equalized_odds"]
     scores = model.decision_function(data.X[test])
     gap = partial_equalized_odds_gap(y[test], scores, sensitive_features=data.groups[test])
-    assert gap <= 0.06  # without a bound .100; the training rows are learnt by heart
+    assert gap <= 0.06  # without a bound .100; the training rows are memorised
     assert model.score(data.X[test], y[test]) >= 0.84
 
 

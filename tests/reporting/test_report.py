@@ -350,6 +350,8 @@ def test_numbers_that_nobody_cut(column):
     # names are no numbers, and few numbers are groups as well as names are
     make(labels, scores, sensitive_features=[f"town {k}" for k in range(40)], metrics=["independence_gap"])
     make(labels, scores, sensitive_features=np.arange(40) % 8, metrics=["independence_gap"])
+    both = pd.DataFrame({"town": [f"town {k}" for k in range(40)], "sex": np.arange(40) % 2})
+    make(labels, scores, sensitive_features=both, metrics=["independence_gap"])  # 0 and 1 need no bands
 
 
 @pytest.mark.parametrize("values", [("Black", "Black "), ("black", "BLACK"), ("1", 1)])

@@ -139,6 +139,7 @@ def test_several_constraints_at_once(make_data, make_problem, name):
 def test_multipliers_are_positive_or_there_are_none(known, name):
     """The bound is active: an empty dict would say that loosening it gains nothing."""
     result = solve(name, known.problem, **LONG_ENOUGH.get(name, {}))
+    assert not result.has_diverged
     (constraint,) = known.problem.constraints
     if name in WITHOUT_MULTIPLIERS:
         assert result.multipliers is None

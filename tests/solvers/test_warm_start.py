@@ -109,8 +109,16 @@ def test_where_newton_steps_diverge_iterations_follow(make_data, make_problem, m
     loose, tight = (make_problem(data, AUCGap(kappa).bind(data), alpha=0.01) for kappa in (0.1, 0.02))
     solver = make_solver("augmented_lagrangian", {}, tight)
     start = solver.solve(loose, None, np.random.default_rng(0)).start
-    monkeypatch.setattr(sequential_quadratic._Steps, "step", raise_floating_point_error)
-    result, cold = (solver.solve(tight, begin, np.random.default_rng(0)) for begin in (start, None))
+    diverged = []
+
+    def step(*args):
+        diverged.append(1)
+        raise_floating_point_error()
+
+    monkeypatch.setattr(sequential_quadratic._Steps, "step", step)
+    result = solver.solve(tight, start, np.random.default_rng(0))
+    assert diverged
+    cold = solver.solve(tight, None, np.random.default_rng(0))
     assert (result.status, result.message) == ("optimal", "")
     assert result.objective == pytest.approx(cold.objective, rel=2e-3)
 
