@@ -325,8 +325,8 @@ def gap_interval(
         warnings.simplefilter("ignore", FairnessWarning)
         if np.isnan(statistic(np.arange(len(response)))):
             raise ValueError(
-                f"{info_of(function).name} is NaN on these rows, as there is a single group, or nobody in a cell that "
-                "is compared: there is no interval."
+                f"{info_of(function).name} is NaN on these rows, for example because there is a single group or a "
+                "compared cell is empty: there is no interval."
             )
     strata, _ = strata_of(function, params, sensitive_features, y_true, response)
     _check_resamples(n_resamples, (1 - level) / 2)

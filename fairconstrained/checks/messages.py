@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -54,7 +55,7 @@ def level_of_caller() -> int:
 
     Python shows a text once for every line, so that at a line of the package it would hide those of other calls.
     """
-    frame, level = inspect.stack(0)[1].frame, 1
+    frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
         frame, level = frame.f_back, level + 1
     return level

@@ -60,8 +60,8 @@ _RESCUED = (
 #: Message where this is the same score for all rows.
 _CONSTANT = "no iterate kept the bound, and the best constant that does was taken: all rows have the same score."
 _WORSE = "its scores were worse than a constant within the bound, which was taken: all rows have the same score."
-#: Message where a random search has found such scores.
-_FOUND = "no iterate kept the bound, and scores within it were taken that a search in random directions has found."
+#: Message where a random search has found scores within the bound.
+_FOUND = "no iterate kept the bound; a search in random directions found scores that do, and these were taken."
 #: Addition to these for a metric that did not exist until then, such as a ratio where nobody was accepted.
 _UNDEFINED = " Of the other models {0.name} does not exist, as {0.why_undefined}."
 #: Addition to `_CONSTANT` where the bound is smaller than what chance makes of the metric.

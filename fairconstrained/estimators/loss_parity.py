@@ -108,11 +108,11 @@ class LossParityClassifier(
     learning_rate : float or None, default=None
         Step size of solvers on mini-batches that have such an option. None is the solver's own default.
     alpha : float or "auto", default="auto"
-        Weight of the l2 penalty on the weights. Without one, a network learns the rows that the bound compares by
-        heart, and the gap of new rows is many times ``kappa``. "auto": :math:`4000 / n^{1.5}`, at most 0.05, with n the
-        number of rows of the smallest group of 50 rows and more, whatever ``kappa`` is; 0 with a solver that does not
-        keep the bound, with a ``module``, and in `partial_fit`. With few features, a network memorises less, and
-        a tenth of this weight may be enough; ``hints_`` says so where the bound takes most of the accuracy.
+        Weight of the l2 penalty on the weights. Without one, a network memorises the rows that the bound
+        compares, and the gap of new rows is many times ``kappa``. "auto": :math:`4000 / n^{1.5}`, at most 0.05, with n
+        the number of rows of the smallest group of 50 rows and more, whatever ``kappa`` is; 0 with a solver that does
+        not keep the bound, with a ``module``, and in `partial_fit`. With few features, a network memorises less, and a
+        tenth of this weight may be enough; ``hints_`` says so where the bound takes most of the accuracy.
     min_group_size : int or "auto", default="auto"
         Rows that a group (or its rows of a label that is compared) needs to be compared. "auto": as many as it takes
         for no row to have more than ``max(kappa, 0.02)`` of the group's weight.

@@ -300,6 +300,12 @@ def conditional_parity_gap(
         ``n_samples``, ``weight``, the selection rate in every stratum, and ``gap`` by group. Only if
         ``return_groups``.
 
+    Warns
+    -----
+    FairnessWarning
+        If there is a single group, so that there is nothing to compare and the value is NaN (not with
+        ``on_empty='nan'``).
+
     References
     ----------
     .. [1] F. Kamiran, I. Zliobaite, T. Calders, "Quantifying explainable discrimination and removing illegal

@@ -395,6 +395,12 @@ def group_rates(
     ValueError
         If ``rate``, ``rule`` or ``among`` is unknown, or ``among`` does not go with the rate.
 
+    Warns
+    -----
+    FairnessWarning
+        If there is a single group, and a rule that compares groups, so that the value is NaN (not with
+        ``on_empty="nan"``).
+
     Examples
     --------
     >>> from fairconstrained.metrics import group_rates

@@ -84,12 +84,14 @@ y_score : array-like of shape (n_samples,)
     Scores, e.g. from ``decision_function``. Of more than two labels, shape (n_samples, n_labels): a column for every
     label, in sorted order.
 """
-#: Reasons for which a metric that has the parameter raises ValueError.
+#: Warnings of gaps that compare groups, with an end for those that have ``on_empty``.
 _WARNS = """Warns
 -----
 FairnessWarning
-    If there is a single group, so that there is nothing to compare and the value is NaN.
+    If there is a single group, so that there is nothing to compare and the value is NaN{}.
 """
+_SILENT = " (not with ``on_empty='nan'``)"
+#: Reasons for which a metric that has the parameter raises ValueError.
 _REASONS = {
     "interval": "the interval is empty, reversed, overlapping or outside [0, 1]",
     "y_score": "scores are not finite",
@@ -262,12 +264,12 @@ def register(response: Response, by_class: bool = True, **entry: Any) -> Callabl
         _ENTRIES[info.name] = info
         if info.is_gap:
             METRICS[info.name] = info
-        return documented_metric(function, info.overlapping, info.compares_groups)
+        return documented_metric(function, info.overlapping, info.is_gap and info.compares_groups)
 
     return add
 
 
-def documented_metric(function: Metric, overlapping: bool = False, compares_groups: bool = True) -> Metric:
+def documented_metric(function: Metric, overlapping: bool = False, compares_groups: bool = False) -> Metric:
     """Complete the documentation of a metric by parameters that several have, and by reasons for errors."""
     parameters = inspect.signature(function).parameters
     special = {
@@ -278,7 +280,7 @@ def documented_metric(function: Metric, overlapping: bool = False, compares_grou
     shared = [text for text, applies in special.items() if applies] + [_PARAMETERS]
     reasons = ", ".join(reason for name, reason in _REASONS.items() if name in parameters)
     errors = "Raises\n------\nValueError\n" + textwrap.indent(textwrap.fill(f"If {reasons}.", 116), "    ")
-    warns = [_WARNS] if compares_groups else []
+    warns = [_WARNS.format(_SILENT if "on_empty" in parameters else "")] if compares_groups else []
     return documented_by(*shared, errors, *warns)(function)
 
 
@@ -291,7 +293,10 @@ def info_of(function: Callable[..., Any]) -> MetricInfo:
 
 
 def similar_gap(name: str, gaps: Iterable[MetricInfo]) -> str:
-    """Ask whether a gap was meant that has a name as its symbol, or whose name is similar; empty if none is."""
+    """End of a message about an unknown gap: a question with the one of this symbol or of the most similar name.
+
+    It is empty if there is none.
+    """
     gaps = list(gaps)
     for info in gaps:
         if info.symbol and info.symbol == name:

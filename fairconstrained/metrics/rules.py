@@ -20,6 +20,7 @@ class Rule(ABC):
 
     #: Whether a single group has anything to be compared with.
     works_on_one_group: ClassVar[bool] = False
+    #: Whether groups are compared with all rows, as a single one of a membership can be, too.
     compares_with_all: ClassVar[bool] = False
     #: Whether the number is bounded from below.
     is_floor: ClassVar[bool] = False

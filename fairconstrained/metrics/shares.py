@@ -158,6 +158,11 @@ def parity_pair(
     ValueError
         If ``beta`` is not positive, or ``rate`` is unknown.
 
+    Warns
+    -----
+    FairnessWarning
+        If there is a single group, so that there is nothing to compare and the value is NaN.
+
     References
     ----------
     .. [1] Ma, Lin, Yang, arXiv:1908.01871, section 1.1.

@@ -25,11 +25,11 @@ def ordered_within(problem: Problem, constant: np.ndarray) -> np.ndarray | None:
     r"""Find parameters within bounds on the order of the scores, which a solver has missed.
 
     Multiples and shifts of scores keep their order, so that only the direction of the coefficients counts. With few
-    rows the metric is rugged in it, and what is allowed lies beside the way of smooth surrogates. So directions are
-    drawn at random, and drawn again nearer and nearer to those of the least excess over the bounds. In the coordinates
-    in which the objective has a Hessian of 1 at the best constant score, with the gradient g, a direction d of length 1
-    takes about :math:`(g^T d)^2 / 2` off the objective. The one is taken that takes most off, of those that are
-    allowed.
+    rows the metric is rugged in the direction, and smooth surrogates lead past the allowed ones. So directions are
+    drawn at random, and further ones around those of the least excess over the bounds, closer each time. In the
+    coordinates in which the objective has a Hessian of 1 at the best constant score, with the gradient g, a direction d
+    of length 1 takes about :math:`(g^T d)^2 / 2` off the objective. Of the allowed directions, the one that lowers the
+    objective most is taken.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def ordered_within(problem: Problem, constant: np.ndarray) -> np.ndarray | None:
     Returns
     -------
     params : ndarray of shape (n_params,), or None
-        None where no direction is found, or the problem is none for this search.
+        None where no direction is found, or the search does not suit the problem.
     """
-    on_order = all(c.ignores_shifts for c in problem.constraints)
+    on_order = all(c.ignores_shifts and c.bounds_metric for c in problem.constraints)
     if not on_order or problem.n_params > _MOST_PARAMS or not can_be_polished(problem):
         return None
     moves = NewtonMoves.at(problem, constant)
@@ -51,8 +51,10 @@ def ordered_within(problem: Problem, constant: np.ndarray) -> np.ndarray | None:
     steepest = float(np.linalg.norm(downhill))
     rng = np.random.default_rng(0)  # the same directions in every fit, so that it does not depend on ``random_state``
     best, most = None, _LEAST_DESCENT * steepest
-    directions = rng.normal(size=(_FIRST, constant.size))
-    for width in (*_WIDTHS, 0.0):
+    nearest, n_each = np.zeros((1, constant.size)), _FIRST
+    for width in (1.0, *_WIDTHS):
+        directions = np.repeat(nearest, n_each, axis=0)
+        directions += width * rng.normal(size=directions.shape)
         directions /= np.linalg.norm(directions, axis=1)[:, None]
         directions = directions[directions @ downhill > _LEAST_DESCENT * steepest]
         if not len(directions):
@@ -63,7 +65,5 @@ def ordered_within(problem: Problem, constant: np.ndarray) -> np.ndarray | None:
         descents = np.where(excess <= 0, directions @ downhill, 0.0)
         if descents.max() > most:
             most, best = descents.max(), directions[descents.argmax()]
-        nearest = directions[np.argsort(excess)[:_BEST]]
-        directions = np.repeat(nearest, _AROUND, axis=0)
-        directions += width * rng.normal(size=directions.shape)
+        nearest, n_each = directions[np.argsort(excess)[:_BEST]], _AROUND
     return None if best is None else constant + moves.table @ (most * best)

@@ -109,9 +109,9 @@ class NewtonMoves:
         )
 
     def excess(self, steps: np.ndarray) -> np.ndarray:
-        """The largest excess over the bounds after steps, at most 0 where all hold; ndarray of shape (n_steps,).
+        """Excess over the first bound that is exceeded after a step, else the largest excess, which is at most 0.
 
-        Of steps that exceed one bound, the others are not looked at.
+        Returns an ndarray of shape (n_steps,).
         """
         scores = self.scores + steps @ self.moves
         largest = np.full(len(steps), -np.inf)

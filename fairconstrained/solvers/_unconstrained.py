@@ -23,7 +23,7 @@ _STOP = Stop(max_iter=2000, gtol=1e-3, gain=1e-6)
 def _is_same(one: Any, other: Any) -> bool:
     try:
         return bool(one == other)
-    except ValueError:  # an objective of the user that has arrays, whose comparison is an array
+    except (ValueError, RuntimeError):  # an objective of the user that has arrays or tensors, which differ in parts
         return one is other
 
 

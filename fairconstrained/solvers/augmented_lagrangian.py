@@ -66,7 +66,7 @@ class AugmentedLagrangian(IterativeSolver):
     With many rows, the problem is first solved on a sample of a quarter of them, which is solved in the same way, down
     to ``coarse_rows``; the run on all rows then starts from the solution and its multipliers.
 
-    A start that gives all rows the same score is ignored.
+    A start that gives all rows the same score is ignored, unless it is a checkpoint of this solver.
 
     A warm start from another ``kappa`` takes over the multipliers as well. For metrics that count rows at fixed
     thresholds, or at levels among fewer than 2,000 rows, it starts from the state of the last run with the widest
@@ -136,7 +136,9 @@ class AugmentedLagrangian(IterativeSolver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        n_samples, start = problem.data.n_samples, problem.unless_constant(start)
+        n_samples = problem.data.n_samples
+        if self.known_state(problem, start) is None:
+            start = problem.unless_constant(start)
         has_many = n_samples > _MANY * self.coarse_rows and problem.works_on_other_rows
         if start is None and has_many and not searches_first(problem):
             return self._solve_on_fewer_first(self.prepared(problem), random_state, callback)

@@ -81,6 +81,8 @@ def test_its_metric_is_that_of_the_package(sample, constraint, metric, options):
     assert bound.exact(scores) == pytest.approx(expected - 0.1, abs=1e-12)
     assert max(bound.class_values(scores).values()) == bound.metric(scores)
     assert set(bound.class_values(scores)) == set(NAMES)
+    by_chance = [inner.value_by_chance for inner in bound.inner]
+    np.testing.assert_equal(bound.value_by_chance, max(by_chance))  # NaN where it is not known
 
 
 @each_known

@@ -475,7 +475,8 @@ def test_the_bound_of_a_fit_that_aims_lower_for_new_rows_is_not_called_kappa():
     model._on_scores = True  # no cross-fitted scores are made of the features
     with pytest.warns(
         ConvergenceWarning,
-        match=r"nearest other model, .* on these rows, so that the bound holds on new rows\. By chance .* Loosen",
+        match=r"nearest other model, .* is allowed on these rows, so that the bound holds on new rows\. "
+        r"By chance .* Loosen",
     ):
         model.set_params(constraint="statistical_parity").fit(X[:, :2], y, sensitive_features=groups)
 

@@ -22,6 +22,7 @@ from fairconstrained.solvers import adam_lagrangian as module
 from fairconstrained.solvers._augmented.outer_iterations import OuterIterations
 from fairconstrained.solvers.adam_lagrangian import _head, _is_fair, _restored
 from tests.covering import each_value
+from tests.solvers.conftest import raise_floating_point_error
 
 
 class Product(nn.Module):
@@ -276,6 +277,17 @@ def test_an_interruption_of_the_second_part_keeps_what_was_trained(two_groups, m
     assert result.stopped_by == "an interruption"
     assert gap_of(problem, result.model_state) <= 0.005 + 1e-9
     assert result.n_iter == whole.n_iter
+
+
+def test_a_second_part_that_diverges_is_told(two_groups, monkeypatch):
+    monkeypatch.setattr(OuterIterations, "step", raise_floating_point_error)
+    problem = problem_of(two_groups, LossParity(0.005))
+    result = solve(problem)
+    assert result.has_diverged
+    assert result.multipliers is None
+    assert "training stopped" in result.message
+    assert gap_of(problem, result.model_state) <= 0.005 + 1e-9
+    assert result.status == Status.MAX_ITER
 
 
 def test_a_warm_start_from_the_result_goes_on_with_training(two_groups):

@@ -75,7 +75,7 @@ def test_one_iteration_and_a_tiny_kappa_end_infeasible(parity_problem):
 
 def test_feasible_but_not_settled_is_max_iter(parity_problem):
     problem = parity_problem(DemographicParity, 0.2)
-    start = np.full(problem.n_params, 1e-3)  # nearly equal scores, which are fair
+    start = np.full(problem.n_params, 1e-3)  # not constant, as such a start is ignored
     result = solve(problem, start=Start(start), max_iter=1)
     assert result.status == Status.MAX_ITER
     assert result.constraint_values["demographic_parity"] <= 0.2 + problem.constraints[0].granularity

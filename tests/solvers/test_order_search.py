@@ -48,7 +48,7 @@ def test_bounds_on_decisions_are_not_searched():
 def test_a_fit_takes_what_the_search_finds_in_place_of_a_constant():
     X, y, groups = make_biased_classification(800, random_state=103)
     head = PartialParityClassifier(0.05, interval=(0.0, 0.3), new_row_folds=None, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="a search in random directions has found"):
+    with pytest.warns(ConvergenceWarning, match="a search in random directions found"):
         model = FairHeadClassifier(LogisticRegression(), head=head, random_state=0).fit(X, y, sensitive_features=groups)
     assert model.status_ == "max_iter"
     (granularity,) = model.head_.granularity_.values()

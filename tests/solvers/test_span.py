@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 from scipy.special import expit
 
 from fairconstrained import AUCFairClassifier, PartialParityClassifier, PartialParityRegressor
@@ -33,6 +34,7 @@ from fairconstrained.solvers import (
     sequential_quadratic,
     span,
 )
+from fairconstrained.solvers._unconstrained import unconstrained
 from tests.solvers.conftest import raise_floating_point_error, solve_by_kkt
 
 
@@ -358,3 +360,20 @@ def test_very_wide_data_are_refused():
     X = sp.csr_array(np.eye(30, 5001))
     with pytest.raises(IncompatibleProblem, match="at most 5,000 features, and there are 5,001"):
         fitted((X, np.arange(30) % 2, np.arange(30) // 15), kappa=0.5)
+
+
+@dataclass(frozen=True)
+class _WithCosts(Squared):
+    """An objective of the user that holds an array or a tensor."""
+
+    costs: object = None
+
+
+@pytest.mark.parametrize("make_costs", [np.ones, torch.ones])
+def test_objectives_that_hold_arrays_are_compared(make_data, make_problem, make_costs):
+    """Parameters are kept for the next run on the same data, if its objective is the same."""
+    data = make_data(counts=(40, 50))
+    problems = [make_problem(data, loss=_WithCosts(costs=make_costs(2)), alpha=alpha) for alpha in (0.1, 0.1, 1.0)]
+    first, second, other = (unconstrained(problem)[0] for problem in problems)
+    np.testing.assert_array_equal(first, second)
+    assert np.linalg.norm(other) < np.linalg.norm(first)
