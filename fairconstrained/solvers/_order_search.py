@@ -43,7 +43,7 @@ def ordered_within(problem: Problem, constant: np.ndarray) -> np.ndarray | None:
         None where no direction is found, or the search does not suit the problem.
     """
     on_order = all(c.ignores_shifts and c.bounds_metric for c in problem.constraints)
-    if not on_order or problem.n_params > _MOST_PARAMS or not can_be_polished(problem):
+    if not (on_order and can_be_polished(problem) and problem.n_params <= _MOST_PARAMS):
         return None
     moves = NewtonMoves.at(problem, constant)
     gradient = FullBatchView(problem.without_constraints()).at(constant).gradient(1.0, np.empty(0))
