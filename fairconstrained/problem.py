@@ -26,10 +26,24 @@ from fairconstrained.sampling import ClusterSampler, Sampler, sampler_of
 from fairconstrained.terms import DifferentiatedPoint, RowLossTerms, Terms, TermsPoint
 from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, Stochastic
 
-__all__ = ["DifferenceOfConvexView", "FullBatchView", "Point", "PointSource", "Problem", "Start", "StochasticView"]
+__all__ = [
+    "DifferenceOfConvexView",
+    "FullBatchView",
+    "Point",
+    "PointSource",
+    "Problem",
+    "Start",
+    "StochasticView",
+    "are_all_equal",
+]
 
 #: Scores of a parametric model and the map that pulls gradients back, see `ParametricModel.forward`.
 Forward = tuple[Tensor, Pullback]
+
+
+def are_all_equal(scores: np.ndarray) -> bool:
+    """Return whether all rows have the same score, or the same scores of classes."""
+    return not np.ptp(scores, axis=0).any()
 
 
 @dataclass(frozen=True)
@@ -186,7 +200,7 @@ class Problem(Terms):
         Such scores keep bounds on gaps whatever the data are. Surrogates are as wide as the scores vary, here not at
         all, and the multipliers that led to the constant would hold the run there.
         """
-        return None if start is None or not np.ptp(self.scores(start.model_state), axis=0).any() else start
+        return None if start is None or are_all_equal(self.scores(start.model_state)) else start
 
     @property
     def works_on_other_rows(self) -> bool:

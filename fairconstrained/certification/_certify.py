@@ -26,7 +26,7 @@ from fairconstrained.certification import (  # noqa: F401
 )
 from fairconstrained.certification._certificate import Certificate, certificate_of
 from fairconstrained.certification.evidence import METHODS, evidence_of
-from fairconstrained.certification.sample import Sample, as_loss_bound, check_comparable, groups_of, resolve_metric
+from fairconstrained.certification.sample import Sample, as_loss_bound, groups_of, resolve_metric
 from fairconstrained.certification.seen_rows import check_unseen, model_kappa
 from fairconstrained.checks.inputs import as_table, in_memory, refuse_masked, warn_of_another_order
 from fairconstrained.checks.messages import check_fraction, is_number, shortened
@@ -264,7 +264,10 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
     sizes = {"X": _num_samples(X), "y": _num_samples(y), "sensitive_features": groups.codes.size}
     if len(set(sizes.values())) > 1:
         raise ValueError(f"X, y and sensitive_features must have the same number of rows; got {sizes}.")
-    check_comparable(metric, groups)
+    if info_of(metric).compares_groups and len(groups.names) < 2:
+        raise ValueError(
+            f"all {sizes['X']} rows are of one group, {groups.names[0]!r}: there is nothing to compare, and no gap."
+        )
     comparing, _ = model_with("groups_", model)
     known = np.asarray(getattr(comparing, "groups_", ())).tolist()
     combines = groups.unions is None and is_membership(sensitive_features)

@@ -20,7 +20,6 @@ from fairconstrained.metrics.registry import check_options, find_metric, info_of
 __all__ = [
     "Sample",
     "as_loss_bound",
-    "check_comparable",
     "groups_of",
     "resolve_metric",
     "strata_of",
@@ -118,15 +117,6 @@ class Sample:
 def groups_of(metric: Callable[..., Any], sensitive_features: Any) -> Groups:
     """The groups as the metric takes them: columns of booleans may say who belongs to which, or be combined."""
     return Groups.of(sensitive_features, overlapping=info_of(metric).overlapping)
-
-
-def check_comparable(metric: Callable[..., Any], groups: Groups) -> None:
-    """Raise a ValueError where a metric compares groups, and there is only one."""
-    if info_of(metric).compares_groups and len(groups.names) < 2:
-        raise ValueError(
-            f"all {groups.codes.size} rows are of one group, {groups.names[0]!r}: there is nothing to compare, and no "
-            "gap."
-        )
 
 
 def strata_of(

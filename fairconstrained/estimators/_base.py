@@ -31,7 +31,7 @@ from fairconstrained.estimators.parameters import CheckedParameters
 from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
-from fairconstrained.problem import Problem, Start
+from fairconstrained.problem import Problem, Start, are_all_equal
 from fairconstrained.solvers import (
     AdamLagrangian,
     CrossFitted,
@@ -406,10 +406,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         state = best_rescaled(problem, states, result.is_stationary)
         rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
-            found = None if np.ptp(problem.scores(state), axis=0).any() else ordered_within(problem, state)
+            found = ordered_within(problem, state) if are_all_equal(problem.scores(state)) else None
             state = state if found is None else best_rescaled(problem, [found, state])
             state = best_rescaled(problem, [polished(problem, state, result.candidates)])
-            is_constant = not np.ptp(problem.scores(state), axis=0).any()
+            is_constant = are_all_equal(problem.scores(state))
             message = _CONSTANT if is_constant else _RESCUED if found is None else _FOUND
             message += self._misses_of_nearest(problem, states)
             message += _noise_of(problem) if is_constant else ""

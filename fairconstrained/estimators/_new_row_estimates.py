@@ -9,7 +9,7 @@ import numpy as np
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.estimators._standard_errors import standard_errors
-from fairconstrained.problem import Problem, Start
+from fairconstrained.problem import Problem, Start, are_all_equal
 
 __all__ = ["CONSTANT_SCORE", "NewRowEstimates", "NewRowGap"]
 
@@ -102,7 +102,7 @@ class NewRowEstimates:
         errors = self.own_errors or standard_errors(known, problem.data, scores, units)
         for constraint in known:
             value, gap = constraint.metric(scores), gaps[constraint.name]
-            if not np.ptp(scores, axis=0).any():  # models of folds that are not constant say nothing of it
+            if are_all_equal(scores):  # models of folds that are not constant say nothing of it
                 gaps[constraint.name] = NewRowGap(value, errors[constraint.name], CONSTANT_SCORE)
                 continue
             if self.has_constant:  # nor they, if one is constant, of a model that is not

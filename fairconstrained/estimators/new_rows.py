@@ -28,7 +28,7 @@ from fairconstrained.estimators._standard_errors import standard_errors
 from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.features import beside
 from fairconstrained.models import LinearModel
-from fairconstrained.problem import Problem, Start
+from fairconstrained.problem import Problem, Start, are_all_equal
 from fairconstrained.solvers import Solver, SolverResult, has_steps, scores_without_folds
 from fairconstrained.solvers.cross_fitted_models import fewest_in_cells, has_few_in_cells
 from fairconstrained.solvers.resuming import saved_minima
@@ -200,7 +200,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         Models of the folds say nothing of a constant score, so that none are fitted: the estimate is its own metric.
         """
         scores, n_folds = problem.scores(result.model_state), self._n_folds_to_fit(problem)
-        if n_folds is not None and not np.ptp(scores, axis=0).any():
+        if n_folds is not None and are_all_equal(scores):
             return self._told_beside(problem, scores, scores, n_folds, CONSTANT_SCORE)
         states = solver.without_folds(problem, result) if self._may_tell_folds(solver, problem) else None
         begin = None if states is not None else solver.start_of_parts(problem, result)

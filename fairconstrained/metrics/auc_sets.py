@@ -113,36 +113,36 @@ class AUCMetric(NamedTuple):
 #: The examples of the AUC fairness paper (section 3 and appendix A) by name.
 AUC_METRICS: dict[str, AUCMetric] = {
     "group_auc": AUCMetric(
-        True,
-        lambda a, b, every: (a.rows, b.rows, every.rows, every.rows),
-        lambda rows, none: np.array([largest_centred_auc(rows.steps())]),
+        compares_sides=True,
+        sets=lambda a, b, every: (a.rows, b.rows, every.rows, every.rows),
+        gaps=lambda rows, none: np.array([largest_centred_auc(rows.steps())]),
         by_label=False,
     ),
     "inter_group": AUCMetric(
-        True,
-        lambda a, b, every: (a.positives, b.negatives, b.positives, a.negatives),
-        lambda positives, negatives: np.array([largest_centred_auc(positives.steps(), negatives.steps())]),
+        compares_sides=True,
+        sets=lambda a, b, every: (a.positives, b.negatives, b.positives, a.negatives),
+        gaps=lambda positives, negatives: np.array([largest_centred_auc(positives.steps(), negatives.steps())]),
     ),
     "intra_group": AUCMetric(
-        True,
-        lambda a, b, every: (a.positives, a.negatives, b.positives, b.negatives),
-        lambda positives, negatives: np.ptp(positives.within(negatives), keepdims=True),
+        compares_sides=True,
+        sets=lambda a, b, every: (a.positives, a.negatives, b.positives, b.negatives),
+        gaps=lambda positives, negatives: np.ptp(positives.within(negatives), keepdims=True),
     ),
     "positive_equality": AUCMetric(
-        False,
-        lambda a, b, every: (a.positives, every.positives, every.rows, every.rows),
-        lambda positives, negatives: np.abs(positives.against(positives)),
+        compares_sides=False,
+        sets=lambda a, b, every: (a.positives, every.positives, every.rows, every.rows),
+        gaps=lambda positives, negatives: np.abs(positives.against(positives)),
     ),
     "negative_equality": AUCMetric(
-        False,
-        lambda a, b, every: (a.negatives, every.negatives, every.rows, every.rows),
-        lambda positives, negatives: np.abs(negatives.against(negatives)),
+        compares_sides=False,
+        sets=lambda a, b, every: (a.negatives, every.negatives, every.rows, every.rows),
+        gaps=lambda positives, negatives: np.abs(negatives.against(negatives)),
     ),
     "bpsn_bnsp": AUCMetric(
-        False,
-        lambda a, b, every: (every.positives, a.negatives, a.positives, every.negatives),
+        compares_sides=False,
+        sets=lambda a, b, every: (every.positives, a.negatives, a.positives, every.negatives),
         # the first AUC has the group below
-        lambda positives, negatives: np.abs(negatives.against(positives) + positives.against(negatives)),
+        gaps=lambda positives, negatives: np.abs(negatives.against(positives) + positives.against(negatives)),
     ),
 }
 

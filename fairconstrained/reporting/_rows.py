@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.special import expit, logit, softmax
 
 from fairconstrained.checks.inputs import as_table, in_memory, warn_of_another_order
-from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.messages import level_of_caller, shortened
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, Groups, is_membership
 from fairconstrained.metrics import PercentileIntervals
@@ -298,7 +298,7 @@ def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
             f"every value of {shortened(measured).strip('[]')} is a group. Cut numbers and times into bands first, for "
             "example with pandas.cut.",
             FairnessWarning,
-            stacklevel=4,
+            stacklevel=level_of_caller(),
         )
 
 
@@ -313,7 +313,7 @@ def _warn_of_spellings(where: str, kind: str, column: pd.Series[Any]) -> None:
             f"{where}: some values differ in blanks, capitals or type alone, and are {kind} of their own: "
             f"{', '.join(map(shortened, alike[:_MOST_SHOWN]))}. Write them alike if they mean the same.",
             FairnessWarning,
-            stacklevel=4,
+            stacklevel=level_of_caller(),
         )
 
 

@@ -17,7 +17,7 @@ from fairconstrained.domains import Domain
 from fairconstrained.objectives import Logistic, Squared
 from fairconstrained.points import Anchor
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import StochasticSolver
+from fairconstrained.solvers import StochasticSolver, sequential_quadratic
 from fairconstrained.solvers.stochastic import Method
 from fairconstrained.views import FullBatch
 
@@ -225,6 +225,18 @@ def _global_random_states_unchanged() -> Any:
     yield
     assert torch.equal(torch.random.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002
+
+
+def have_steps_diverge(monkeypatch):
+    """Have all further runs of sequential quadratic programs diverge; a list with an entry for each of them."""
+    runs = []
+
+    def step(*args):
+        runs.append(1)
+        raise_floating_point_error()
+
+    monkeypatch.setattr(sequential_quadratic._Steps, "step", step)
+    return runs
 
 
 def raise_floating_point_error(*args):

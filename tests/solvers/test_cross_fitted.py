@@ -13,9 +13,9 @@ from fairconstrained.constraints import DemographicParity, EqualizedOdds, LossPa
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.solvers import CrossFitted, SequentialQuadratic, sequential_quadratic
+from fairconstrained.solvers import CrossFitted, SequentialQuadratic
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
-from tests.solvers.conftest import raise_floating_point_error
+from tests.solvers.conftest import have_steps_diverge
 
 OLD = "augmented_lagrangian"
 
@@ -162,13 +162,7 @@ def test_where_the_span_keeps_no_bound_the_training_rows_alone_count():
 
 def test_other_methods_follow_one_that_diverges(rows, monkeypatch):
     """A model of a diverged run, shifted into the bounds, ends the search only if it is as good as a settled one."""
-    objective, diverged = fitted(rows, "cross_fitted", 0.1).objective_, []
-
-    def step(*args):
-        diverged.append(1)
-        raise_floating_point_error()
-
-    monkeypatch.setattr(sequential_quadratic._Steps, "step", step)
+    objective, diverged = fitted(rows, "cross_fitted", 0.1).objective_, have_steps_diverge(monkeypatch)
     model = fitted(rows, "cross_fitted", 0.1)  # warnings are errors, so there is no message
     assert diverged
     assert model.status_ == "completed"

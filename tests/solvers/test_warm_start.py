@@ -8,12 +8,12 @@ import pytest
 from fairconstrained.constraints import AUCGap, DemographicParity, LossParity, RateGap, StatisticalParity
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Start
-from fairconstrained.solvers import AugmentedLagrangian, make_solver, sequential_quadratic
+from fairconstrained.solvers import AugmentedLagrangian, make_solver
 from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
 from fairconstrained.solvers._augmented.warm_start import without_idle_components
 from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.terms import Measured
-from tests.solvers.conftest import raise_floating_point_error
+from tests.solvers.conftest import have_steps_diverge
 
 
 def iterate(position, excess):
@@ -84,11 +84,16 @@ def test_bounds_that_count_no_rows_are_followed_in_a_few_newton_steps(make_data,
         start = result.start
 
 
-def test_where_newton_steps_do_not_settle_iterations_follow(make_data, make_problem, monkeypatch):
+def on_the_way(make_data, make_problem):
+    """The solver, a problem with a small bound on AUC gaps, and the start that a larger bound leads to."""
     data = make_data(counts=(900, 1200), shift=0.4)
     loose, tight = (make_problem(data, AUCGap(kappa).bind(data), alpha=0.01) for kappa in (0.1, 0.02))
     solver = make_solver("augmented_lagrangian", {}, tight)
-    start = solver.solve(loose, None, np.random.default_rng(0)).start
+    return solver, tight, solver.solve(loose, None, np.random.default_rng(0)).start
+
+
+def test_where_newton_steps_do_not_settle_iterations_follow(make_data, make_problem, monkeypatch):
+    solver, tight, start = on_the_way(make_data, make_problem)
     seen = []
 
     def watch(record):
@@ -105,17 +110,8 @@ def test_where_newton_steps_do_not_settle_iterations_follow(make_data, make_prob
 
 
 def test_where_newton_steps_diverge_iterations_follow(make_data, make_problem, monkeypatch):
-    data = make_data(counts=(900, 1200), shift=0.4)
-    loose, tight = (make_problem(data, AUCGap(kappa).bind(data), alpha=0.01) for kappa in (0.1, 0.02))
-    solver = make_solver("augmented_lagrangian", {}, tight)
-    start = solver.solve(loose, None, np.random.default_rng(0)).start
-    diverged = []
-
-    def step(*args):
-        diverged.append(1)
-        raise_floating_point_error()
-
-    monkeypatch.setattr(sequential_quadratic._Steps, "step", step)
+    solver, tight, start = on_the_way(make_data, make_problem)
+    diverged = have_steps_diverge(monkeypatch)
     result = solver.solve(tight, start, np.random.default_rng(0))
     assert diverged
     cold = solver.solve(tight, None, np.random.default_rng(0))
