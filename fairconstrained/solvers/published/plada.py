@@ -119,8 +119,9 @@ class PLagrangian(NamedTuple):
     dual_distance : float
         :math:`\|\lambda - \mu\| = \rho \|G(\theta) + u\|`.
     residual : float
-        Norm of :math:`(\theta - \Pi_\Theta[\theta - \nabla F(\theta) - \nabla G(\theta)^\top \lambda], \;
-        u - \Pi_U[u - \lambda], \; 0)`, the projected gradient in :math:`(\theta, u, z)` of Lemma 5 and Theorem 1.
+        Norm of the projected gradient in :math:`(\theta, u, z)` of Lemma 5 and Theorem 1; its parts are
+        :math:`\theta - \Pi_\Theta[\theta - \nabla F(\theta) - \nabla G(\theta)^\top \lambda]`,
+        :math:`u - \Pi_U[u - \lambda]` and 0.
     kkt : float
         Largest violation of the KKT conditions (4) by :math:`(\theta, \lambda)`: the part of ``residual`` in
         :math:`\theta`, :math:`\max_j G_j`, :math:`\max_j -\lambda_j` and :math:`\max_j |\lambda_j G_j|`.
