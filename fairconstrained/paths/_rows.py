@@ -31,25 +31,16 @@ _QUERIES = "qid"
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows, and what the last step of a pipeline sees of them.
+    """Rows, and what the last step of a pipeline sees of them."""
 
-    Attributes
-    ----------
-    X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-        As the user gave it.
-    y : array-like of shape (n_samples,)
-    metadata : dict
-        Groups, weights and other arguments of `fit`.
-    seen : array-like, DataFrame or sparse matrix of shape (n_samples, n_transformed)
-        The rows after the transformers.
-    shared : SharedRows
-        Results that all fits to these rows share.
-    """
-
-    X: Any
-    y: Any
+    #: As the user gave it.
+    X: Any  # array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+    y: Any  # array-like of shape (n_samples,)
+    #: Groups, weights and other arguments of `fit`.
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    seen: Any = None
+    #: The rows after the transformers.
+    seen: Any = None  # array-like, DataFrame or sparse matrix of shape (n_samples, n_transformed)
+    #: Results that all fits to these rows share.
     shared: SharedRows = field(default_factory=SharedRows)
 
     def groups(self, estimator: Any) -> Groups:
