@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -17,7 +16,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.messages import shortened, warn_user
 from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups
@@ -153,9 +152,8 @@ def _check_groups(parts: list[tuple[np.ndarray, np.ndarray]], groups: Groups) ->
             if len(missing) >= len(groups.names) - 1:
                 raise ValueError(f"{lacking[-1]}, so that there is nothing to compare; take other or fewer folds.")
     if lacking:
-        warnings.warn(
+        warn_user(
             f"Not every group is in every part of the folds ({'; '.join(lacking)}), and gaps are measured without "
             "those that are not. Take fewer folds, or merge small groups.",
             FairnessWarning,
-            stacklevel=6,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ import pandas as pd
 from scipy.special import expit, logit, softmax
 
 from fairconstrained.checks.inputs import as_table, in_memory, warn_of_another_order
-from fairconstrained.checks.messages import level_of_caller, shortened
+from fairconstrained.checks.messages import shortened, warn_user
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, Groups, is_membership
 from fairconstrained.metrics import PercentileIntervals
@@ -277,12 +276,11 @@ def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
         if column.nunique() > _MANY and pd.api.types.infer_dtype(column, skipna=False) in _MEASURED
     ]
     if measured:
-        warnings.warn(
+        warn_user(
             f"sensitive_features has {grouped.n_groups:,} groups, {n_small:,} of them with fewer than {FEW} rows, as "
             f"every value of {shortened(measured).strip('[]')} is a group. Cut numbers and times into bands first, for "
             "example with pandas.cut.",
             FairnessWarning,
-            stacklevel=level_of_caller(),
         )
 
 
@@ -293,11 +291,10 @@ def _warn_of_spellings(where: str, kind: str, column: pd.Series[Any]) -> None:
         spellings.setdefault(" ".join(str(value).casefold().split()), []).append(value)
     alike = [values for values in spellings.values() if len(values) > 1]
     if alike:
-        warnings.warn(
+        warn_user(
             f"{where}: some values differ in blanks, capitals or type alone, and are {kind} of their own: "
             f"{', '.join(map(shortened, alike[:_MOST_SHOWN]))}. Write them alike if they mean the same.",
             FairnessWarning,
-            stacklevel=level_of_caller(),
         )
 
 
