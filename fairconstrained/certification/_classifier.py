@@ -116,9 +116,6 @@ class CertifiedFairClassifier(DelegatesToFitted):
     calibration_rows_ : ndarray of int
         Numbers of the rows set aside.
     classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if ``estimator_`` has them.
 
     See Also
     --------
