@@ -41,25 +41,16 @@ def auc_of_curves(above: np.ndarray, below: np.ndarray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class AUCBands(Cells):
-    """AUCs, two for every difference, from bands around the ranks of sets of rows.
+    """AUCs, two for every difference, from bands around the ranks of sets of rows."""
 
-    Parameters
-    ----------
-    ranks : ndarray of shape (n_thresholds, n_sets)
-    counts : ndarray of shape (n_sets,)
-        Rows of the sets.
-    pairs : ndarray of int, of shape (n_differences, 2, 2)
-        The set above and the set below, of both AUCs. It is 1/2 where they are the same.
-    names : tuple of str
-        Names of the sets.
-    intervals : PercentileIntervals
-        Ranks that count.
-    """
-
-    ranks: np.ndarray
-    counts: np.ndarray
-    pairs: np.ndarray
+    ranks: np.ndarray  # of shape (n_thresholds, n_sets)
+    #: Rows of the sets.
+    counts: np.ndarray  # of shape (n_sets,)
+    #: The set above and the set below, of both AUCs. It is 1/2 where they are the same.
+    pairs: np.ndarray  # of int, of shape (n_differences, 2, 2)
+    #: Names of the sets.
     names: tuple[str, ...]
+    #: Ranks that count.
     intervals: PercentileIntervals
     method: ClassVar[str] = "dkw"
 

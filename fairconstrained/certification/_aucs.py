@@ -25,24 +25,15 @@ Set = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class ComparedAUCs:
-    """Disjoint cells of rows, and pairs of AUCs between unions of cells.
+    """Disjoint cells of rows, and pairs of AUCs between unions of cells."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_samples,)
-    cells : ndarray of int, of shape (n_samples,)
-        Cell of every row, in ``0 .. n_cells``; the rows of cell ``n_cells`` are in no set.
-    n_cells : int
-    differences : tuple of AUCDifference
-        Differences that count.
-    names : dict of tuple to str
-        Names of the sets.
-    """
-
-    scores: np.ndarray
-    cells: np.ndarray
+    scores: np.ndarray  # of shape (n_samples,)
+    #: Cell of every row, in ``0 .. n_cells``; the rows of cell ``n_cells`` are in no set.
+    cells: np.ndarray  # of int, of shape (n_samples,)
     n_cells: int
+    #: Differences that count.
     differences: tuple[AUCDifference, ...]
+    #: Names of the sets.
     names: dict[Set, str]
 
     @property

@@ -42,21 +42,14 @@ def bernstein_margin(variances: np.ndarray, counts: np.ndarray, delta: float) ->
 
 @dataclass(frozen=True, eq=False)
 class BoundedMeans(Cells):
-    """Means of cells, of values between two known numbers.
+    """Means of cells, of values between two known numbers."""
 
-    Parameters
-    ----------
-    means, variances, counts : ndarray of shape (n_blocks, n_columns)
-    low, high : float
-    index : Index
-        Names of the cells.
-    """
-
-    means: np.ndarray
-    variances: np.ndarray
-    counts: np.ndarray
+    means: np.ndarray  # of shape (n_blocks, n_columns)
+    variances: np.ndarray  # of shape (n_blocks, n_columns)
+    counts: np.ndarray  # of shape (n_blocks, n_columns)
     low: float
     high: float
+    #: Names of the cells.
     index: pd.Index
     method: ClassVar[str] = "bernstein"
 

@@ -48,23 +48,15 @@ __all__ = ["Bettor", "TwoSamples"]
 
 
 class _Habit(NamedTuple):
-    """Shares of the wealth to bet, by what is expected; bounds hold whether or not it is so.
+    """Shares of the wealth to bet, by what is expected; bounds hold whether or not it is so."""
 
-    Attributes
-    ----------
-    weight : float
-        Part of the wealth at the start.
-    auc : float
-        AUC that the shares are best for.
-    boldness : float
-        Factor of the shares.
-    most : float
-        Largest share. With a share of 1 a single row that is below all others costs all of the wealth.
-    """
-
+    #: Part of the wealth at the start.
     weight: float
+    #: AUC that the shares are best for.
     auc: float
+    #: Factor of the shares.
     boldness: float = 1.0
+    #: Largest share. With a share of 1 a single row that is below all others costs all of the wealth.
     most: float = 1.0
 
 
@@ -81,17 +73,11 @@ _LEAST, _STEPS, _PRECISION = 1e-9, 100, 1e-7
 
 @dataclass(frozen=True, eq=False)
 class TwoSamples:
-    """Scores of two independent samples, whose AUC is that of the first over the second.
+    """Scores of two independent samples, whose AUC is that of the first over the second."""
 
-    Parameters
-    ----------
-    above, below : ndarray of shape (n_above,) and (n_below,)
-    expects_less : bool, default=False
-        Whether the AUC is expected to be at most 1/2.
-    """
-
-    above: np.ndarray
-    below: np.ndarray
+    above: np.ndarray  # of shape (n_above,)
+    below: np.ndarray  # of shape (n_below,)
+    #: Whether the AUC is expected to be at most 1/2.
     expects_less: bool = False
     _powers: dict[int, np.ndarray] = field(default_factory=dict, init=False, repr=False)
 
@@ -134,14 +120,9 @@ class TwoSamples:
 
 @dataclass(frozen=True, eq=False)
 class Bettor:
-    """Wealth of bets that one AUC, or the sum of two independent ones, is as small as supposed.
+    """Wealth of bets that one AUC, or the sum of two independent ones, is as small as supposed."""
 
-    Parameters
-    ----------
-    samples : sequence of one or two TwoSamples
-        Independent of each other.
-    """
-
+    #: Independent of each other.
     samples: Sequence[TwoSamples]
 
     def least_sum(self, delta: float) -> float:

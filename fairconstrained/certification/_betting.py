@@ -57,13 +57,7 @@ class _BetsOnAUC:
 
 @dataclass(frozen=True, eq=False)
 class BetsOnDifferences(Evidence):
-    """Differences of two AUCs between four disjoint sets of rows.
-
-    Parameters
-    ----------
-    found : ComparedAUCs
-    agg : {"max", "mean"}
-    """
+    """Differences of two AUCs between four disjoint sets of rows."""
 
     found: ComparedAUCs
     agg: Aggregate

@@ -55,17 +55,11 @@ def binomial_ends(hits: np.ndarray, counts: np.ndarray, delta: float) -> tuple[n
 
 @dataclass(frozen=True, eq=False)
 class Proportions(Cells):
-    """Rates of an event in cells.
+    """Rates of an event in cells."""
 
-    Parameters
-    ----------
-    hits, counts : ndarray of shape (n_blocks, n_columns)
-    rates : DataFrame
-        Counts and rates by the names of the cells, as in `Comparison.table`.
-    """
-
-    hits: np.ndarray
-    counts: np.ndarray
+    hits: np.ndarray  # of shape (n_blocks, n_columns)
+    counts: np.ndarray  # of shape (n_blocks, n_columns)
+    #: Counts and rates by the names of the cells, as in `Comparison.table`.
     rates: pd.DataFrame
     method: ClassVar[str] = "binomial"
 

@@ -23,7 +23,13 @@ from fairconstrained.certification.evidence import METHODS
 from fairconstrained.certification.sample import as_loss_bound, groups_of
 from fairconstrained.certification.seen_rows import Overlap
 from fairconstrained.checks.inputs import as_targets, check_group_of_every_row
-from fairconstrained.checks.messages import NOTHING_TO_COMPARE, PASS_GROUPS, is_number, nothing_to_compare
+from fairconstrained.checks.messages import (
+    NOTHING_TO_COMPARE,
+    PASS_GROUPS,
+    is_number,
+    nothing_to_compare,
+    warn_user,
+)
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics.registry import info_of
@@ -110,9 +116,6 @@ class CertifiedFairClassifier(DelegatesToFitted):
     calibration_rows_ : ndarray of int
         Numbers of the rows set aside.
     classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if ``estimator_`` has them.
 
     See Also
     --------
@@ -246,14 +249,13 @@ class CertifiedFairClassifier(DelegatesToFitted):
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", NOTHING_TO_COMPARE, FairnessWarning)  # said below
                 self.estimator_ = fitted(clone(self.estimator), rows)
-            warnings.warn(
+            warn_user(
                 nothing_to_compare(
                     () if rows.groups is None else groups_of(judge.metric, rows.groups).names,
                     "Nothing is certified, and the estimator was fitted on all rows.",
                     f"{PASS_GROUPS}.",
                 ),
                 FairnessWarning,
-                stacklevel=4,
             )
             return
         draw = np.random.default_rng(rng.randint(2**31))
@@ -333,12 +335,11 @@ class CertifiedFairClassifier(DelegatesToFitted):
         allowed = f"kappa={self.kappa:g}"
         if largest != self.kappa:
             allowed = f"{largest:.4g}, for {allowed} from below,"
-        warnings.warn(
+        warn_user(
             f"{certificate.metric} could not be certified to be at most {allowed} in the population: the "
             f"bound is {certificate.upper_bound:.4g} on {certificate.n_samples:,} calibration rows "
             f"({self.n_tests_} test{'s' * (self.n_tests_ != 1)}). {advice}",
             FairnessWarning,
-            stacklevel=6,
         )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:

@@ -60,17 +60,11 @@ class QuantileBands(Evidence):
     With F within ``eps`` of F^, the quantile function at u lies between those of F^ at ``u - eps`` and ``u + eps``, and
     the distance of two quantile functions is at most that of the farther ends of their bands. Both sides of the bands
     of both groups are needed, as either may be above the other, now here and now there.
-
-    Parameters
-    ----------
-    distributions : list of tuple of two ndarrays
-        Atoms in increasing order and their masses, by group.
-    index : Index
-        Names of the groups.
-    agg : {"max", "mean"}
     """
 
+    #: Atoms in increasing order and their masses, by group.
     distributions: list[Distribution] = field(repr=False)
+    #: Names of the groups.
     index: pd.Index
     agg: Aggregate
     method: ClassVar[str] = "dkw"

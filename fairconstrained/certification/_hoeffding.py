@@ -33,28 +33,20 @@ class SumsOfEstimates(Evidence):
 
     .. math:: P\Bigl(\sum_c \pm (p_c - \hat p_c) > t\Bigr) \le \exp\Bigl(-\frac{2 t^2}{\sum_c 1 / n_c}\Bigr)
 
-    Parameters
-    ----------
-    gaps : ndarray of shape (n_items,)
-        Gaps of the pairs of groups.
-    spreads : ndarray of shape (n_items,)
-        Sums of ``1 / n_c``; for an AUC ``n_c`` are the rows of the smaller of its sets.
-    most : float
-        Number that no gap exceeds.
-    agg : {"max", "mean"}
-    table : DataFrame
-        Counts and estimates.
-
     References
     ----------
     W. Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables", JASA 1963, theorem 2, and section 5
     for U-statistics.
     """
 
-    gaps: np.ndarray
-    spreads: np.ndarray
+    #: Gaps of the pairs of groups.
+    gaps: np.ndarray  # of shape (n_items,)
+    #: Sums of ``1 / n_c``; for an AUC ``n_c`` are the rows of the smaller of its sets.
+    spreads: np.ndarray  # of shape (n_items,)
+    #: Number that no gap exceeds.
     most: float
     agg: Aggregate
+    #: Counts and estimates.
     table: pd.DataFrame = field(repr=False)
     method: ClassVar[str] = "hoeffding"
 

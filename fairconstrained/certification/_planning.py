@@ -48,20 +48,11 @@ _FEW = 4
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows with their groups, weights and strata.
+    """Rows with their groups, weights and strata."""
 
-    Attributes
-    ----------
-    X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-    groups : object
-        Groups of the rows; None where there are none, as for ``weights`` and ``strata``.
-    weights : object
-    strata : object
-    """
-
-    X: Any
-    y: np.ndarray
+    X: Any  # {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
+    y: np.ndarray  # of shape (n_samples,)
+    #: Groups of the rows; None where there are none, as for ``weights`` and ``strata``.
     groups: Any = None
     weights: Any = None
     strata: Any = None
@@ -80,17 +71,11 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """Models of one estimator for bounds from loose to tight.
+    """Models of one estimator for bounds from loose to tight."""
 
-    Attributes
-    ----------
-    estimator : estimator
-        Estimator that the user gave.
-    is_floor : bool, default=False
-        Whether the metric is to be at least ``kappa``.
-    """
-
+    #: Estimator that the user gave.
     estimator: Any
+    #: Whether the metric is to be at least ``kappa``.
     is_floor: bool = False
 
     @property
@@ -192,29 +177,17 @@ def fitted(model: Any, part: Part) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Settings with which the planned models are tested.
-
-    Attributes
-    ----------
-    metric : callable
-    params : dict
-        Arguments of the metric.
-    pos_label : object
-    method : str
-    loss_bound : tuple of float or None
-    n_resamples : int
-    random_state : int
-    classes : sequence or None
-        All classes; None where there is one positive label.
-    """
+    """Settings with which the planned models are tested."""
 
     metric: Callable[..., Any]
+    #: Arguments of the metric.
     params: Mapping[str, Any]
     pos_label: Any
     method: str
     loss_bound: tuple[float, float] | None
     n_resamples: int
     random_state: int
+    #: All classes; None where there is one positive label.
     classes: Sequence[Any] | None = None
 
     def answers(self, model: Any, part: Part) -> tuple[np.ndarray, np.ndarray]:
@@ -280,26 +253,16 @@ class Planner:
     """Predictions of the certificate for inner bounds, from held-out rows of the fit part.
 
     The formula and its three variances are in the notes of `CertifiedFairClassifier`.
-
-    Attributes
-    ----------
-    ladder : Ladder
-    part : Part
-        Rows of the fit.
-    judge : Judge
-    delta : float
-    n_calibration : int
-    power : float
-    cv : int or cross-validation splitter
     """
 
     ladder: Ladder
+    #: Rows of the fit.
     part: Part
     judge: Judge
     delta: float
     n_calibration: int
     power: float
-    cv: Any
+    cv: Any  # int or cross-validation splitter
 
     def searched(self, kappas: Sequence[float], largest: float) -> pd.DataFrame:
         """Look for the loosest inner bound with a prediction of at most ``largest``.

@@ -21,21 +21,13 @@ __all__ = ["RankCells", "rank_cells"]
 
 @dataclass(frozen=True, eq=False)
 class RankCells(Cells):
-    """Ranks ``P(score > threshold)`` of every threshold in every group.
+    """Ranks ``P(score > threshold)`` of every threshold in every group."""
 
-    Parameters
-    ----------
-    thresholds : ndarray of shape (n_thresholds,)
-        The scores of the sample in decreasing order, then ``-inf``. Between them nothing changes.
-    ranks : ndarray of shape (n_thresholds, n_groups)
-    counts : ndarray of shape (n_groups,)
-    labels : tuple
-        Names of the groups.
-    """
-
-    thresholds: np.ndarray
-    ranks: np.ndarray
-    counts: np.ndarray
+    #: The scores of the sample in decreasing order, then ``-inf``. Between them nothing changes.
+    thresholds: np.ndarray  # of shape (n_thresholds,)
+    ranks: np.ndarray  # of shape (n_thresholds, n_groups)
+    counts: np.ndarray  # of shape (n_groups,)
+    #: Names of the groups.
     labels: tuple[Hashable, ...]
 
     @classmethod

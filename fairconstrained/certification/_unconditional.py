@@ -108,14 +108,9 @@ def _survival(least: np.ndarray, count: int, rates: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class DifferencesOfRates(Evidence):
-    """The largest difference between the rates of two groups, in any block.
+    """The largest difference between the rates of two groups, in any block."""
 
-    Parameters
-    ----------
-    found : Comparison
-        Comparison of the rates of groups that do not overlap.
-    """
-
+    #: Comparison of the rates of groups that do not overlap.
     found: Comparison
     method: ClassVar[str] = "unconditional"
     _precision: ClassVar[float] = 1e-3  # counts are rounded, and a bound takes its time

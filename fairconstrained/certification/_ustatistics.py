@@ -60,16 +60,10 @@ class EndsOfAUC(Protocol):
 
 @dataclass(frozen=True)
 class _Chernoff:
-    """Chernoff's bounds.
-
-    Parameters
-    ----------
-    estimate : float
-    count : int
-        Rows of the smaller set.
-    """
+    """Chernoff's bounds."""
 
     estimate: float
+    #: Rows of the smaller set.
     count: int
 
     @classmethod
@@ -85,17 +79,12 @@ class _Chernoff:
 
 @dataclass(frozen=True, eq=False)
 class _Statistic:
-    """An AUC between two disjoint sets, and the part of it that the AUC of interest differs from 1/2 by.
+    """An AUC between two disjoint sets, and the part of it that the AUC of interest differs from 1/2 by."""
 
-    Parameters
-    ----------
-    auc : EndsOfAUC or None
-        None where nothing is known of it.
-    hits, total : int
-        Rows of the larger set that are not in the smaller one, and all of them, where one contains the other.
-    """
-
+    #: None where nothing is known of it.
     auc: EndsOfAUC | None
+    #: hits and total: rows of the larger set that are not in the smaller one, and all of them, where one contains the
+    #: other.
     hits: int = 1
     total: int = 0
 
@@ -115,17 +104,10 @@ class _Statistic:
 
 @dataclass(frozen=True, eq=False)
 class AUCStatistics(Cells):
-    """AUCs, two for every difference.
-
-    Parameters
-    ----------
-    found : ComparedAUCs
-    statistics : tuple of _Statistic or None
-        Statistics of the AUCs; None where an AUC is 1/2 by definition.
-    method : str
-    """
+    """AUCs, two for every difference."""
 
     found: ComparedAUCs
+    #: Statistics of the AUCs; None where an AUC is 1/2 by definition.
     statistics: tuple[_Statistic | None, ...]
     method: str = "ustatistic"  # type: ignore[misc]
 

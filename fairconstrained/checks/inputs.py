@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, column_or_1d
 
-from fairconstrained.checks.messages import in_columns, shortened
+from fairconstrained.checks.messages import in_columns, shortened, warn_user
 from fairconstrained.exceptions import FairnessWarning
 
 __all__ = [
@@ -188,12 +187,11 @@ def warn_of_another_order(**columns: Any) -> None:
         if other.equals(index) or len(other) != len(index):
             continue
         if index.is_unique and other.is_unique and other.isin(index).all():
-            warnings.warn(
+            warn_user(
                 f"{first} and {name} have the same row labels (index) in another order, and rows are matched by their "
                 f"position. Pass {name}.loc[{first}.index] to match them by their labels; if positions are right, give "
                 "both the same index.",
                 FairnessWarning,
-                stacklevel=3,
             )
 
 

@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 import sys
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -27,16 +28,18 @@ __all__ = [
     "compares_nothing",
     "in_columns",
     "is_number",
-    "level_of_caller",
     "meant",
     "nearest",
     "nothing_to_compare",
     "shortened",
     "shortened_table",
+    "warn_user",
 ]
 
 #: Entries that a message shows of a long list.
 _MOST = 10
+#: Modules of scikit-learn whose decorators check the parameters of our methods and functions.
+_WRAPPERS = ("sklearn.base", "sklearn.utils._param_validation")
 #: How the groups reach predictions of a model that is within another one.
 BY_ROUTING = (
     "within a Pipeline, a BaggingClassifier or a search, turn metadata routing on "
@@ -50,15 +53,20 @@ PASS_GROUPS = "Pass sensitive_features with at least two groups to fit"
 TWO_LARGE_GROUPS = "Merge groups yourself, into at least two that are large enough, or raise kappa."
 
 
-def level_of_caller() -> int:
-    """Return the ``stacklevel`` of a warning of the calling function that names the first line outside of the package.
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user that led here.
 
-    Python shows a text once for every line, so that at a line of the package it would hide those of other calls.
+    Python shows a text once for every line, so that at a line of the package, or of scikit-learn's checks around its
+    functions, it would hide those of other calls.
     """
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_inner(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1
-    return level
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_inner(module: str) -> bool:
+    return module in _WRAPPERS or module.split(".")[0] == __name__.split(".")[0]
 
 
 def nothing_to_compare(groups: Sequence[Hashable] | np.ndarray, outcome: str, advice: str) -> str:

@@ -25,19 +25,7 @@ _READERS: dict[str, Callable[[Path, str], pd.DataFrame]] = {
 
 @dataclass(frozen=True, eq=False)
 class AuditTable:
-    """Columns of a file that an audit needs, all without missing values.
-
-    Attributes
-    ----------
-    labels : Series
-    groups : DataFrame
-    scores, decisions, weights : Series or None
-    strata : DataFrame or None
-    pos_label : object
-        Positive label, as it stands in the file.
-    threshold : float or None
-        Scores above it are positive; None where the decisions are given and the scores tell no threshold.
-    """
+    """Columns of a file that an audit needs, all without missing values."""
 
     labels: pd.Series
     groups: pd.DataFrame
@@ -45,7 +33,9 @@ class AuditTable:
     decisions: pd.Series | None
     weights: pd.Series | None
     strata: pd.DataFrame | None
+    #: Positive label, as it stands in the file.
     pos_label: Any
+    #: Scores above it are positive; None where the decisions are given and the scores tell no threshold.
     threshold: float | None
 
     @classmethod

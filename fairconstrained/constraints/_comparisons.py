@@ -170,31 +170,20 @@ def _both_ways(n_groups: int, other: str) -> _Sides:
 
 
 class Comparisons(NamedTuple):
-    """Tables of the means that the components compare; components are linear in them.
-
-    Attributes
-    ----------
-    form : _Form
-    cells : ndarray or csr_array of shape (n_components, n_cells)
-        Coefficients of the cells' means.
-    blocks : ndarray of shape (n_components, n_blocks)
-        Coefficients of the means of all rows in the blocks.
-    aux : ndarray of shape (n_components, n_aux)
-        Coefficients of the centres.
-    names : tuple of str
-        Names of the components.
-    share : float
-        Largest allowed value of a component, as a share of the limit.
-    averaged : bool
-        Whether the only component is the mean of these.
-    """
+    """Tables of the means that the components compare; components are linear in them."""
 
     form: _Form
-    cells: Any
-    blocks: np.ndarray
-    aux: np.ndarray
+    #: Coefficients of the cells' means.
+    cells: Any  # ndarray or csr_array of shape (n_components, n_cells)
+    #: Coefficients of the means of all rows in the blocks.
+    blocks: np.ndarray  # of shape (n_components, n_blocks)
+    #: Coefficients of the centres.
+    aux: np.ndarray  # of shape (n_components, n_aux)
+    #: Names of the components.
     names: tuple[str, ...]
+    #: Largest allowed value of a component, as a share of the limit.
     share: float
+    #: Whether the only component is the mean of these.
     averaged: bool
 
     @classmethod

@@ -151,21 +151,16 @@ class BoundPredictiveValues(BoundDecisionRates):
     .. math:: P \approx P_0 + \frac{1}{D_0} \sum_i w_i (\ell_i - P_0) d_i,
 
     with the labels :math:`\ell_i` and smooth decisions :math:`d_i`: linear in decisions, and exact there.
-
-    Attributes
-    ----------
-    rate : Rate
-    base, share : ndarray of shape (n_cells,)
-        :math:`P_0`, and :math:`D_0` over the weight of the cell; before a refinement those of positive decisions alone.
-    whole_base, whole_share : ndarray of shape (n_blocks,)
-        The two numbers for all rows of a block.
     """
 
     rate: Rate
-    base: Any = None
-    share: Any = 1.0
-    whole_base: Any = None
-    whole_share: Any = 1.0
+    #: base and share: :math:`P_0`, and :math:`D_0` over the weight of the cell; before a refinement those of positive
+    #: decisions alone.
+    base: Any = None  # ndarray of shape (n_cells,)
+    share: Any = 1.0  # ndarray of shape (n_cells,)
+    #: whole_base and whole_share: the two numbers for all rows of a block.
+    whole_base: Any = None  # ndarray of shape (n_blocks,)
+    whole_share: Any = 1.0  # ndarray of shape (n_blocks,)
 
     @override
     def _around(self, scores: np.ndarray) -> Self:

@@ -69,20 +69,14 @@ class RateParity(IntervalConstraint):
 
 @dataclass(frozen=True, eq=False)
 class BoundThresholdParity(BoundParity):
-    """Rates at one threshold, clipped to the ranks that count. Components: ordered pairs of groups, for every target.
-
-    Attributes
-    ----------
-    threshold : float
-        Score above which a row counts as positive.
-    has_restoring_slopes : bool
-        Whether `values` lead back from where no rank that counts is at one of two rates, see `with_restoring_slopes`.
-    """
+    """Rates at one threshold, clipped to the ranks that count; components: ordered pairs of groups, by target."""
 
     _of_groups: ClassVar[tuple[str, ...]] = ("_pairs", "_ends", "_per_length")
     _of_data: ClassVar[tuple[str, ...]] = (*BoundParity._of_data, *_of_groups)
 
+    #: Score above which a row counts as positive.
     threshold: float = 0.0
+    #: Whether `values` lead back from where no rank that counts is at one of two rates, see `with_restoring_slopes`.
     has_restoring_slopes: bool = False
 
     @property

@@ -24,23 +24,17 @@ __all__ = ["BoundParity", "BoundSplitParity"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundParity(BoundSmoothed):
-    """Bound on a gap between the ranks that thresholds have in cells of rows.
-
-    Attributes
-    ----------
-    intervals : PercentileIntervals
-        The ranks that count, for all groups or for each.
-    targets : tuple of float, or None
-        Targets within which groups are compared, each by itself; None compares whole groups.
-    """
+    """Bound on a gap between the ranks that thresholds have in cells of rows."""
 
     counts_rows: ClassVar[bool] = True
     _of_data: ClassVar[tuple[str, ...]] = ("blocks", "_cell_sizes")
     #: Those of `_of_data` that do not depend on the rows.
     _of_groups: ClassVar[tuple[str, ...]] = ()
 
+    #: The ranks that count, for all groups or for each.
     intervals: PercentileIntervals
     normalize: bool
+    #: Targets within which groups are compared, each by itself; None compares whole groups.
     targets: tuple[float, ...] | None = None
 
     @cached_property

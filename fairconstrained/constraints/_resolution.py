@@ -28,27 +28,18 @@ def resolution(kappa: float) -> float:
 
 
 class CellSizes(NamedTuple):
-    """Sizes of the cells that a constraint compares.
+    """Sizes of the cells that a constraint compares."""
 
-    Attributes
-    ----------
-    labels : sequence of str
-        Names of the cells in messages.
-    counts : ndarray of shape (n_cells,)
-        Numbers of rows of the cells.
-    shares : ndarray of shape (n_cells,)
-        Share of the cell's weight that its heaviest row has; 1 for a cell without rows.
-    units : ndarray of shape (n_cells,)
-        Change of the metric where the share of a cell changes by one.
-    groups : ndarray of shape (n_cells,)
-        Code of the group whose rows the cell holds; -1 where it holds rows of several groups, or of none.
-    """
-
+    #: Names of the cells in messages.
     labels: Sequence[str]
-    counts: np.ndarray
-    shares: np.ndarray
-    units: np.ndarray
-    groups: np.ndarray
+    #: Numbers of rows of the cells.
+    counts: np.ndarray  # of shape (n_cells,)
+    #: Share of the cell's weight that its heaviest row has; 1 for a cell without rows.
+    shares: np.ndarray  # of shape (n_cells,)
+    #: Change of the metric where the share of a cell changes by one.
+    units: np.ndarray  # of shape (n_cells,)
+    #: Code of the group whose rows the cell holds; -1 where it holds rows of several groups, or of none.
+    groups: np.ndarray  # of shape (n_cells,)
 
     @classmethod
     def of_rows(

@@ -36,28 +36,19 @@ TOLERANCE = 1e-6
 
 
 class RowFunction(NamedTuple):
-    """Function of a row's score and target.
+    """Function of a row's score and target."""
 
-    Attributes
-    ----------
-    smooth : Loss
-        The function that solvers see.
-    exact : callable
-        The function that the metric takes, of two arrays of shape (n_samples,).
-    decisions : callable, optional
-        The decisions of which ``exact`` is a smooth surrogate, if it is one.
-    is_step : bool, default=False
-        Whether ``exact`` is a step. Solvers then see it blurred, corrected to the exact values at the scores of the
-        last refinement.
-    unit : float, default=1.0
-        Length of a unit of the scores, or of its square for squares, in the values; other than 1 for a regressor, whose
-        solver sees standardised targets.
-    """
-
+    #: The function that solvers see.
     smooth: Loss
+    #: The function that the metric takes, of two arrays of shape (n_samples,).
     exact: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    #: The decisions of which ``exact`` is a smooth surrogate, if it is one.
     decisions: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    #: Whether ``exact`` is a step. Solvers then see it blurred, corrected to the exact values at the scores of the last
+    #: refinement.
     is_step: bool = False
+    #: Length of a unit of the scores, or of its square for squares, in the values; other than 1 for a regressor, whose
+    #: solver sees standardised targets.
     unit: float = 1.0
 
 
@@ -89,26 +80,18 @@ def log_loss_of_classes(n_classes: int) -> RowFunction:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
-    """Bound on a metric that is read from the values of a function of every row.
-
-    Attributes
-    ----------
-    function : RowFunction
-    tolerance : float
-        Excess over ``kappa`` that counts as met; for a step, the change that one row makes.
-    margin : float
-        Difference between ``kappa`` and the tighter bound that solvers see.
-    correction : ndarray of shape (n_components,), or 0
-        Amounts added to the components, so that those of a step are exact at the scores of the last refinement.
-    """
+    """Bound on a metric that is read from the values of a function of every row."""
 
     data: FairData
     kappa: float
     name: str
     function: RowFunction
+    #: Excess over ``kappa`` that counts as met; for a step, the change that one row makes.
     tolerance: float = TOLERANCE
+    #: Difference between ``kappa`` and the tighter bound that solvers see.
     margin: float = 0.0
-    correction: Any = 0.0
+    #: Amounts added to the components, so that those of a step are exact at the scores of the last refinement.
+    correction: Any = 0.0  # ndarray of shape (n_components,), or 0
 
     @abstractmethod
     def metric_of_values(self, values: np.ndarray) -> float:

@@ -23,19 +23,7 @@ __all__ = ["BoundSmoothed"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundSmoothed(BoundConstraint, FullBatch):
-    """Bound on a metric that counts, with the values of the metric and the slopes of a surrogate.
-
-    Attributes
-    ----------
-    surrogate : Surrogate
-    fixed_width : bool
-        Whether the user chose the surrogate's width, so that refinement leaves it alone.
-    margin : float
-        Difference between ``kappa`` and the tighter bound that solvers see.
-    correction : Tensor
-        Difference of the exact and the smooth rates or gaps at the scores of the last refinement, which is added to
-        the smooth ones.
-    """
+    """Bound on a metric that counts, with the values of the metric and the slopes of a surrogate."""
 
     #: Cached properties that depend on neither the surrogate nor the margin nor the correction.
     _of_data: ClassVar[tuple[str, ...]] = ()
@@ -44,8 +32,12 @@ class BoundSmoothed(BoundConstraint, FullBatch):
     kappa: float
     name: str
     surrogate: Surrogate
+    #: Whether the user chose the surrogate's width, so that refinement leaves it alone.
     fixed_width: bool
+    #: Difference between ``kappa`` and the tighter bound that solvers see.
     margin: float = 0.0
+    #: Difference of the exact and the smooth rates or gaps at the scores of the last refinement, which is added to the
+    #: smooth ones.
     correction: Tensor = field(default_factory=lambda: torch.zeros((), dtype=torch.float64))
 
     @property

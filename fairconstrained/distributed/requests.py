@@ -21,29 +21,19 @@ __all__ = ["HeldRows", "LeaderParts", "Outcome", "attempt", "lead", "served"]
 
 
 class _Request(NamedTuple):
-    """Request to compute with rows.
+    """Request to compute with rows."""
 
-    Attributes
-    ----------
-    function : callable
-        Takes features and the columns.
-    columns : tuple
-        A column that is kept with the rows is given as its `_Key`.
-    key : int or None
-        Number of the choice of rows; None: all rows.
-    rows : ndarray or None
-        The choice, if it is new.
-    values : dict of int to ndarray
-        New columns that are to be kept, by their numbers.
-    forgotten : list of int
-        Numbers of choices and columns that are not needed any more.
-    """
-
+    #: Takes features and the columns.
     function: Callable[..., Any]
+    #: A column that is kept with the rows is given as its `_Key`.
     columns: tuple[Any, ...]
+    #: Number of the choice of rows; None: all rows.
     key: int | None
+    #: The choice, if it is new.
     rows: np.ndarray | None
+    #: New columns that are to be kept, by their numbers.
     values: dict[int, np.ndarray]
+    #: Numbers of choices and columns that are not needed any more.
     forgotten: list[int]
 
 

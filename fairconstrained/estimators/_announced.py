@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from fairconstrained.checks.inputs import check_group_of_every_row
-from fairconstrained.checks.messages import nothing_to_compare, shortened
+from fairconstrained.checks.messages import nothing_to_compare, shortened, warn_user
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, is_membership
 
@@ -50,7 +49,7 @@ def announced_classes(classes: Any, known: np.ndarray | None, several: bool = Fa
 
 
 def announced_groups(
-    sensitive_features: Any, groups: Any, bounded: bool, depth: int, overlapping: bool = False
+    sensitive_features: Any, groups: Any, bounded: bool, overlapping: bool = False
 ) -> tuple[tuple, tuple]:
     """Labels of the groups that may come, and the names of their columns; warns of a vacuous constraint.
 
@@ -64,8 +63,6 @@ def announced_groups(
         All groups; None: those of the first rows.
     bounded : bool
         Whether fairness is asked for.
-    depth : int
-        Calls from the user's down to this function, for the warning.
     overlapping : bool
         Whether a table of booleans would be one of memberships, which a stream does not take.
     """
@@ -78,14 +75,13 @@ def announced_groups(
     encoder = None if known is None else GroupEncoder(known)
     labels = (None,) if encoder is None else encoder.labels
     if len(labels) == 1 and bounded:
-        warnings.warn(
+        warn_user(
             nothing_to_compare(
                 () if known is None else labels,
                 "Nothing is bounded.",
                 "Announce all groups by groups= in the first call of partial_fit, or set kappa=None.",
             ),
             FairnessWarning,
-            stacklevel=depth,
         )
     return labels, () if encoder is None else encoder.column_names
 

@@ -26,26 +26,17 @@ Fit = Callable[[Problem, "Start | None"], tuple[Any, Start]]
 
 
 class HeldOutScores(NamedTuple):
-    """Scores by models of which none has seen the row that it scores.
+    """Scores by models of which none has seen the row that it scores."""
 
-    Attributes
-    ----------
-    scores : ndarray
-        Scores of all rows, shaped as training scores are.
-    starts : tuple of Start
-        Where the fits ended, for those with another ``kappa``.
-    seen : ndarray of shape (n_constraints,)
-        Metrics of the rows that the models have seen, means over the models.
-    differences : list of ndarray or None
-        Differences of the rows that the models have seen, means over the models, see `BoundConstraint.differences`.
-    has_constant : bool, default=False
-        Whether one of the models gives all rows the same score.
-    """
-
+    #: Scores of all rows, shaped as training scores are.
     scores: np.ndarray
+    #: Where the fits ended, for those with another ``kappa``.
     starts: tuple[Start, ...]
-    seen: np.ndarray
+    #: Metrics of the rows that the models have seen, means over the models.
+    seen: np.ndarray  # of shape (n_constraints,)
+    #: Differences of the rows that the models have seen, means over the models, see `BoundConstraint.differences`.
     differences: list[np.ndarray | None]
+    #: Whether one of the models gives all rows the same score.
     has_constant: bool = False
 
 

@@ -86,7 +86,6 @@ class EpochStreaming(BaseFairEstimator):
                 sensitive_features,
                 groups,
                 bounded=self._asks_for_fairness(),
-                depth=5,
                 overlapping=self._takes_overlapping_groups,
             )
             self.groups_ = as_labels(() if labels == (None,) else labels)

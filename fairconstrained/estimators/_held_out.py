@@ -27,17 +27,11 @@ __all__ = ["HeldOut", "HoldsOut", "StopEarly"]
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows that are set aside, the same share of every group and class.
+    """Rows that are set aside, the same share of every group and class."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_held,)
-        Numbers of the rows that are set aside.
-    X, y, weights
-        Features, classes and weights of these rows.
-    """
-
-    rows: np.ndarray
+    #: Numbers of the rows that are set aside.
+    rows: np.ndarray  # of shape (n_held,)
+    #: X, y and weights: features, classes and weights of these rows.
     X: Any
     y: np.ndarray
     weights: np.ndarray

@@ -16,20 +16,12 @@ __all__ = ["LastFit"]
 
 
 class LastFit(NamedTuple):
-    """A fit to the same rows under other bounds.
-
-    Attributes
-    ----------
-    problem : Problem
-    result : SolverResult
-    estimated : NewRowEstimates
-    gaps : mapping of str to NewRowGap
-        The estimates for the model of the result, by constraint.
-    """
+    """A fit to the same rows under other bounds."""
 
     problem: Problem
     result: SolverResult
     estimated: NewRowEstimates
+    #: The estimates for the model of the result, by constraint.
     gaps: Mapping[str, NewRowGap] = MappingProxyType({})
 
     def under(self, problem: Problem) -> LastFit:

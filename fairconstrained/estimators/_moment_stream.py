@@ -20,25 +20,15 @@ __all__ = ["MomentStream", "StreamFit", "StreamSettings", "normal_threshold"]
 
 
 class StreamSettings(NamedTuple):
-    """Settings of a stream, from the parameters of an estimator.
-
-    Attributes
-    ----------
-    metric : str
-    protected : int or None
-        Code of the protected group.
-    kappa : float or None
-    alpha : float
-    fit_intercept : bool
-    objective_is_auc : bool
-        Whether the objective is the loss of pairs, otherwise one of rows.
-    """
+    """Settings of a stream, from the parameters of an estimator."""
 
     metric: str
+    #: Code of the protected group.
     protected: int | None
     kappa: float | None
     alpha: float
     fit_intercept: bool
+    #: Whether the objective is the loss of pairs, otherwise one of rows.
     objective_is_auc: bool
 
     def differences(self, n_groups: int) -> tuple[tuple[tuple[int, int | None], ...], tuple[AUCDifference, ...]]:
@@ -53,31 +43,18 @@ class StreamSettings(NamedTuple):
 
 
 class StreamFit(NamedTuple):
-    """Fit to the rows of a stream so far.
-
-    Attributes
-    ----------
-    model : Model
-    params : ndarray of shape (n_params,)
-    status : Status
-    objective : float
-    violation : float
-        Excess of the surrogate over ``kappa``.
-    surrogate : float
-        Largest component of the surrogate, before ``kappa`` is subtracted.
-    multipliers : ndarray of shape (n_components,)
-    components : tuple of (int, int or None)
-        Codes of the two sides of every component; None stands for all others.
-    n_iter : int
-    """
+    """Fit to the rows of a stream so far."""
 
     model: Model
-    params: np.ndarray
+    params: np.ndarray  # of shape (n_params,)
     status: Status
     objective: float
+    #: Excess of the surrogate over ``kappa``.
     violation: float
+    #: Largest component of the surrogate, before ``kappa`` is subtracted.
     surrogate: float
-    multipliers: np.ndarray
+    multipliers: np.ndarray  # of shape (n_components,)
+    #: Codes of the two sides of every component; None stands for all others.
     components: tuple[tuple[int | None, int | None], ...]
     n_iter: int
 
@@ -99,20 +76,13 @@ def normal_threshold(means: np.ndarray, variance: float, weights: np.ndarray) ->
 
 @dataclass
 class MomentStream:
-    """Moments by group and label, and the optimum that they lead to.
+    """Moments by group and label, and the optimum that they lead to."""
 
-    Attributes
-    ----------
-    labels : tuple
-        Labels of all groups that may come.
-    settings : StreamSettings
-        They may change: no row is looked at for them.
-    cells : dict of int to Moments
-        Numbered as in `fairconstrained.metrics.auc_sets`.
-    """
-
+    #: Labels of all groups that may come.
     labels: tuple[Hashable, ...]
+    #: Settings, which may change: no row is looked at for them.
     settings: StreamSettings
+    #: Moments of the cells, numbered as in `fairconstrained.metrics.auc_sets`.
     cells: dict[int, Moments] = field(default_factory=dict)
 
     def add(self, X: Any, codes: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> None:

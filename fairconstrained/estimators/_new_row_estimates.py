@@ -27,47 +27,30 @@ _MARGIN, _LARGEST_MARGIN = 0.25, 0.5
 
 
 class NewRowGap(NamedTuple):
-    """Estimate of a bounded metric on new rows.
+    """Estimate of a bounded metric on new rows."""
 
-    Attributes
-    ----------
-    estimate : float
-        The metric on new rows; NaN where there is no estimate.
-    standard_error : float
-        Standard error of the difference between the estimate and the metric in the population.
-    how : str
-        How the estimate was made, or why there is none.
-    """
-
+    #: The metric on new rows; NaN where there is no estimate.
     estimate: float
+    #: Standard error of the difference between the estimate and the metric in the population.
     standard_error: float
+    #: How the estimate was made, or why there is none.
     how: str
 
 
 @dataclass(frozen=True)
 class NewRowEstimates:
-    """Estimates for a problem, and where the fits on parts of the rows ended.
-
-    Attributes
-    ----------
-    gaps : dict
-    starts : tuple of Start
-    corrections : dict
-        Corrections that the estimates contain, by the constraint's name, see `for_all_rows`.
-    optimism : dict
-        Optimism of the differences by the constraint's name, where the fit makes up for it; a constant score has none.
-    own_errors : dict
-        Standard errors of the metrics of the model of all rows, or of scores near its own by models that have not seen
-        the row; empty where they are still to be computed.
-    has_constant : bool
-        Whether one of the models that the estimates are made of gives all rows the same score.
-    """
+    """Estimates for a problem, and where the fits on parts of the rows ended."""
 
     gaps: dict[str, NewRowGap]
     starts: tuple[Start, ...] = ()
+    #: Corrections that the estimates contain, by the constraint's name, see `for_all_rows`.
     corrections: dict[str, float] = field(default_factory=dict)
+    #: Optimism of the differences by the constraint's name, where the fit makes up for it; a constant score has none.
     optimism: dict[str, np.ndarray] = field(default_factory=dict)
+    #: Standard errors of the metrics of the model of all rows, or of scores near its own by models that have not seen
+    #: the row; empty where they are still to be computed.
     own_errors: dict[str, float] = field(default_factory=dict)
+    #: Whether one of the models that the estimates are made of gives all rows the same score.
     has_constant: bool = False
 
     def made_up_for(self, problem: Problem, most: float | None = None, least: float = 0.0) -> Problem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from fairconstrained.checks.messages import warn_user
 from fairconstrained.estimators._new_row_promise import PromisesNewRows
 from fairconstrained.estimators._notices import notices
 from fairconstrained.estimators._usefulness import Usefulness
@@ -184,7 +184,7 @@ class TellsOutcome(PromisesNewRows):
     def _warn(self, problem: Problem, scores: np.ndarray, result: SolverResult, excess: dict[str, float]) -> None:
         """The one place that warns."""
         for text, category in notices(self, problem, scores, result, excess):
-            warnings.warn(text, category, stacklevel=7)
+            warn_user(text, category)
 
     def under_bounds_of(self, other: Self, excess: dict[str, float]) -> Self:
         """Stand in for ``other``, whose bounds are looser and whose objective is worse.

@@ -178,7 +178,7 @@ class AUCStreaming(BaseFairEstimator):
     def _begin_stream(self, X: Any, classes: Any, sensitive_features: Any, groups: Any) -> MomentStream | SaddleStream:
         self.classes_ = announced_classes(classes, getattr(self, "classes_", None))
         bounded = self.kappa is not None
-        labels, self._group_columns = announced_groups(sensitive_features, groups, bounded=bounded, depth=6)
+        labels, self._group_columns = announced_groups(sensitive_features, groups, bounded=bounded)
         self.groups_ = as_labels(() if labels == (None,) else labels)
         settings = self._settings(labels)
         linear = self.module is None and self.hidden_layer_sizes is None

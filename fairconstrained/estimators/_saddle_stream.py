@@ -59,25 +59,16 @@ class SaddleStream:
 
     The probabilities of the sets are those among the rows so far. Rows wait until every set that is compared has one.
     The stream goes on with the settings of its first call.
-
-    Attributes
-    ----------
-    labels : tuple
-        Labels of all groups that may come.
-    settings : StreamSettings
-    solver : StochasticMirrorDescent
-        Has the step sizes.
-    model : ParametricModel
-    params : ndarray of shape (n_params,)
-        The first ones.
-    objective : Objective
     """
 
+    #: Labels of all groups that may come.
     labels: tuple
     settings: StreamSettings
+    #: Solver that has the step sizes.
     solver: StochasticMirrorDescent
     model: ParametricModel
-    params: np.ndarray
+    #: Parameters at first.
+    params: np.ndarray  # of shape (n_params,)
     objective: Objective
     _mass: np.ndarray = field(init=False)
     _n_rows: int = field(default=0, init=False)

@@ -26,26 +26,17 @@ _SHARES = {
 
 
 class Usefulness(NamedTuple):
-    """A score of a model, of which 1 is the most, and that of the best constant prediction.
+    """A score of a model, of which 1 is the most, and that of the best constant prediction."""
 
-    Attributes
-    ----------
-    score : str
-        Name of the score.
-    constant : str
-        Name of the best constant prediction.
-    reached : float
-        Score of the model on the training rows.
-    of_constant : float
-        Score of the best constant prediction there.
-    noise : float
-        Two standard errors of the latter.
-    """
-
+    #: Name of the score.
     score: str
+    #: Name of the best constant prediction.
     constant: str
+    #: Score of the model on the training rows.
     reached: float
+    #: Score of the best constant prediction there.
     of_constant: float
+    #: Two standard errors of the latter.
     noise: float
 
     @classmethod

@@ -50,23 +50,15 @@ _NUMBER_GRADES = "Pass numbers, of which more is better: words have no order tha
 
 
 class _Pairs(NamedTuple):
-    """The pairs of documents of one query, the better one first.
+    """The pairs of documents of one query, the better one first."""
 
-    Attributes
-    ----------
-    found : ndarray of shape (n_pairs, 2)
-        Numbers of the documents.
-    queries : ndarray of shape (n_samples,)
-        Query of every document.
-    groups : Groups
-        Groups of the documents.
-    kinds : tuple of ndarray
-        The cells of two groups that pairs are in, and for every pair which of them.
-    """
-
-    found: np.ndarray
-    queries: np.ndarray
+    #: Numbers of the documents.
+    found: np.ndarray  # of shape (n_pairs, 2)
+    #: Query of every document.
+    queries: np.ndarray  # of shape (n_samples,)
+    #: Groups of the documents.
     groups: Groups
+    #: The cells of two groups that pairs are in, and for every pair which of them.
     kinds: tuple[np.ndarray, np.ndarray]
 
     @classmethod

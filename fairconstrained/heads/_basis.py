@@ -29,21 +29,15 @@ class ScoreBasis:
     There is one function for every 3,000 rows, or for every 250 rows of the smallest group if that makes more, the
     groups are known and the scores are those of a regressor; at least one and at most six. Between the least and the
     largest score, the spline has knots at the ranks :math:`(j - 1/2) / (k - 1)`.
-
-    Attributes
-    ----------
-    splines : tuple of SplineTransformer or None
-        The spline of every column of scores; None for a column that is constant.
-    centre : ndarray of shape (n_group_columns,)
-        Means of the groups' probabilities.
-    mean, scale : ndarray of shape (n_columns,)
-        Means and standard deviations with which the features are standardised.
     """
 
+    #: The spline of every column of scores; None for a column that is constant.
     splines: tuple[SplineTransformer | None, ...]
-    centre: np.ndarray
-    mean: np.ndarray
-    scale: np.ndarray
+    #: Means of the groups' probabilities.
+    centre: np.ndarray  # of shape (n_group_columns,)
+    #: mean and scale: means and standard deviations with which the features are standardised.
+    mean: np.ndarray  # of shape (n_columns,)
+    scale: np.ndarray  # of shape (n_columns,)
 
     @classmethod
     def of(cls, scores: np.ndarray, groups: np.ndarray, n_known: int = 0) -> Self:

@@ -102,24 +102,16 @@ def _base_scores(model: Any, X: Any, sensitive_features: Any = None) -> np.ndarr
 
 
 class GroupTargets(NamedTuple):
-    """Targets of the models of the groups.
+    """Targets of the models of the groups."""
 
-    Attributes
-    ----------
-    columns : ndarray of int, of shape (n_samples, n_models)
-        The group of every row, or for groups that overlap, whether it belongs to each of them; without rows in a
-        fitted model.
-    labels : tuple
-        Names of the groups.
-    overlap : bool
-        Whether groups overlap.
-    column_names : tuple
-        Names of the columns of sensitive features if there are several, in the order of the values in a label.
-    """
-
-    columns: np.ndarray
+    #: The group of every row, or for groups that overlap, whether it belongs to each of them; without rows in a fitted
+    #: model.
+    columns: np.ndarray  # of int, of shape (n_samples, n_models)
+    #: Names of the groups.
     labels: tuple[Hashable, ...]
+    #: Whether groups overlap.
     overlap: bool
+    #: Names of the columns of sensitive features if there are several, in the order of the values in a label.
     column_names: tuple[Hashable, ...] = ()
 
     @classmethod

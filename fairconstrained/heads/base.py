@@ -70,10 +70,6 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
             constraint_values_all_groups_
         The outcome of the head's fit, see its class. ``constraint_values_`` are exact on the rows of `fit`, each
         scored by models that have not seen it.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the columns of the input have strings as names.
     """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "sample_weight": True}

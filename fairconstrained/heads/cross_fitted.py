@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
@@ -29,7 +28,7 @@ from tqdm import tqdm
 
 from fairconstrained.certification.seen_rows import overlap_with_fit
 from fairconstrained.checks.inputs import as_targets, check_group_of_every_row, in_memory
-from fairconstrained.checks.messages import BY_ROUTING
+from fairconstrained.checks.messages import BY_ROUTING, warn_user
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.estimators import BaseFairEstimator, PartialParityClassifier
@@ -362,10 +361,9 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
                 )
             return
         if columns.sample_weight is not None and not takes_in_fit(self.estimator, "sample_weight"):
-            warnings.warn(
+            warn_user(
                 f"{type(self.estimator).__name__} does not take sample_weight; the weights are used by the head only.",
                 UserWarning,
-                stacklevel=4,
             )
 
     def _fitted_scores(self, columns: Columns, together: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -36,14 +36,7 @@ class CountedRanks(NamedTuple):
     shares: np.ndarray
 
 
-def _of_group_and_label(
-    intervals: PercentileIntervals,
-    scores: np.ndarray,
-    positive: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray,
-    n_groups: int,
-) -> CountedRanks:
+def _of_group_and_label(intervals: PercentileIntervals, scores: np.ndarray, *_: object) -> CountedRanks:
     return CountedRanks((intervals, intervals), np.ones_like(scores))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeGuard
@@ -13,7 +12,7 @@ import pandas as pd
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from fairconstrained.checks.inputs import check_group_of_every_row, refuse_masked
-from fairconstrained.checks.messages import is_number, level_of_caller, shortened, shortened_table
+from fairconstrained.checks.messages import is_number, shortened, shortened_table, warn_user
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups, Unions
 from fairconstrained.metrics.cell_means import mean_by_cell
@@ -94,11 +93,10 @@ class GroupedRows:
         if self.n_groups > 1:
             return float(value)
         if on_empty != "nan":
-            warnings.warn(
+            warn_user(
                 f"The value is NaN: there is only one group, {shortened(self.labels).strip('[]')}, so there is nothing "
                 "to compare. In a cross-validation, take folds in which every group has rows.",
                 FairnessWarning,
-                stacklevel=level_of_caller(),
             )
         return np.nan
 

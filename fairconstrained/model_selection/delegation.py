@@ -41,7 +41,15 @@ def with_requests_of(request: MetadataRequest, model: Any) -> MetadataRequest:
 
 
 class DelegatesToFitted(PlainState, MetaEstimatorMixin, BaseEstimator):
-    """Predictions of the fitted model that is kept, which gets the groups if it requests them."""
+    """Predictions of the fitted model that is kept, which gets the groups if it requests them.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the columns of the input have strings as names.
+    """
 
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairconstrained.checks.messages import is_number, shortened
+from fairconstrained.checks.messages import is_number, shortened, warn_user
 from fairconstrained.exceptions import FairnessWarning
 
 __all__ = ["BestFeasible", "best_feasible", "fairness_column", "pareto_front"]
@@ -72,11 +71,10 @@ class BestFeasible:
         if feasible.any():
             return _first(feasible, -performance, gap)
         chosen = _first(scored, gap, -performance)
-        warnings.warn(
+        warn_user(
             f"No candidate has a mean held-out gap {self.gap_scorer!r} of at most {self.bound:g}. "
             f"The one of least gap, {gap[chosen]:.4g}, was chosen; allow a larger bound or search further.",
             FairnessWarning,
-            stacklevel=2,
         )
         return chosen
 

@@ -177,14 +177,9 @@ class BoundLoss(BoundObjective, RowLosses, DifferenceOfConvex, SingleRows, Stoch
 
 @dataclass(frozen=True)
 class ReweightedLoss(Loss):
-    r""":math:`\sum_i a_i w_i l(s_i, y_i)` with a factor for every row; a subclass says which one.
+    r""":math:`\sum_i a_i w_i l(s_i, y_i)` with a factor for every row; a subclass says which one."""
 
-    Parameters
-    ----------
-    loss : Loss
-        The l above.
-    """
-
+    #: The l above.
     loss: Loss
 
     @abstractmethod

@@ -21,20 +21,14 @@ _AT_ONCE = 2**14
 
 @dataclass(frozen=True)
 class Others:
-    """The other sample of every point, a part of the rows that is sorted by itself.
+    """The other sample of every point, a part of the rows that is sorted by itself."""
 
-    Attributes
-    ----------
-    x, weights : ndarray of shape (n_others,)
-    begins, ends : ndarray of int
-        The part ``begins : ends`` of the rows belongs to a point; broadcasts with the points. Between one point's knots
-        there are no rows of another part.
-    """
-
-    x: np.ndarray
-    weights: np.ndarray
-    begins: np.ndarray
-    ends: np.ndarray
+    x: np.ndarray  # of shape (n_others,)
+    weights: np.ndarray  # of shape (n_others,)
+    #: begins and ends: the part ``begins : ends`` of the rows belongs to a point; broadcasts with the points. Between
+    #: one point's knots there are no rows of another part.
+    begins: np.ndarray  # of int
+    ends: np.ndarray  # of int
 
     @classmethod
     def of(cls, x: np.ndarray, weights: np.ndarray) -> Others:
@@ -51,18 +45,12 @@ class Others:
 
 @dataclass(frozen=True)
 class GroupedOthers(Others):
-    """The rows of every group, group after group, each of which is the other sample of all points.
+    """The rows of every group, group after group, each of which is the other sample of all points."""
 
-    Attributes
-    ----------
-    every : ndarray of shape (n_rows,)
-        The rows of all groups, sorted: one search in them serves all groups.
-    places : ndarray of shape (n_groups, n_rows + 1)
-        Index in ``x`` of every group's next row after the first rows of ``every``.
-    """
-
-    every: np.ndarray
-    places: np.ndarray
+    #: The rows of all groups, sorted: one search in them serves all groups.
+    every: np.ndarray  # of shape (n_rows,)
+    #: Index in ``x`` of every group's next row after the first rows of ``every``.
+    places: np.ndarray  # of shape (n_groups, n_rows + 1)
 
     @classmethod
     def of_groups(cls, x: np.ndarray, weights: np.ndarray, is_member: np.ndarray) -> GroupedOthers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
@@ -15,7 +14,7 @@ from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
 from fairconstrained.checks.inputs import without_none
-from fairconstrained.checks.messages import PASS_GROUPS, is_number, nothing_to_compare
+from fairconstrained.checks.messages import PASS_GROUPS, is_number, nothing_to_compare, warn_user
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.paths._kept import better_kept
@@ -279,7 +278,7 @@ def _grid(plan: Plan, rows: Rows, heads: Sequence[Walk], n_kappas: int, n_smalle
     alone = "The path has one model, the unconstrained one"
     if not heads[0].records[0]["exact"]:
         message = nothing_to_compare(heads[0].models[0].groups_, f"{alone}.", f"{PASS_GROUPS}.")
-        warnings.warn(message, FairnessWarning, stacklevel=5)
+        warn_user(message, FairnessWarning)
         return [np.inf]
     if plan.last._bounds_levels():
         least = walk(plan, rows, [0.0], heads[0].last).records[0]["gap"]
@@ -294,7 +293,7 @@ def _grid(plan: Plan, rows: Rows, heads: Sequence[Walk], n_kappas: int, n_smalle
             f"the gap of the unconstrained model ({gap:.4g}) says nothing."
         )
     if gap <= least:
-        warnings.warn(f"{alone}: its gap is {gap:.4g}, and {why}", FairnessWarning, stacklevel=5)
+        warn_user(f"{alone}: its gap is {gap:.4g}, and {why}", FairnessWarning)
         return [np.inf]
     return [np.inf, *(least + (gap - least) * np.linspace(1, 0, n_kappas)[1:] ** 2).tolist()]
 
@@ -343,13 +342,13 @@ def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
             complaints.append(f"{len(affected)} of {len(statuses)} fits {complaint} ({where})")
     if told := [message for category, message in caught if issubclass(category, NewRowsWarning)]:
         summary = f"{len(told)} of {len(statuses)} fits exceed their bound by the estimate for new rows."
-        warnings.warn(f"{summary} The first message of {plan.last_name}: {told[0]}", NewRowsWarning, stacklevel=5)
+        warn_user(f"{summary} The first message of {plan.last_name}: {told[0]}", NewRowsWarning)
     if complaints:
         example = f" The first message of {plan.last_name}: {early[0]}" if early else ""
-        warnings.warn(f"{', and '.join(complaints)}.{example}", ConvergenceWarning, stacklevel=5)
+        warn_user(f"{', and '.join(complaints)}.{example}", ConvergenceWarning)
     for category, message in caught:
         is_told = bool(complaints) and issubclass(category, ConvergenceWarning)
         # the table shows what the bounds cost
         if not is_told and not issubclass(category, (NewRowsWarning, CostlyBoundWarning)):
             of_fit = issubclass(category, FairnessWarning)  # which may name parameters of the estimator
-            warnings.warn(f"{plan.last_name}: {message}" if of_fit else message, category, stacklevel=5)
+            warn_user(f"{plan.last_name}: {message}" if of_fit else message, category)

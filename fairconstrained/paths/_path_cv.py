@@ -107,10 +107,6 @@ class FairnessPathCV(ChoiceParameters, DelegatesToFitted):
         The chosen model, fitted on all rows.
     classes_ : ndarray of shape (n_classes,)
         Classes; only if the estimator is a classifier.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the columns of the input have strings as names.
 
     See Also
     --------

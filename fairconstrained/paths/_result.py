@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from fairconstrained.checks.messages import warn_user
 from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.estimators.saving import PlainState
 from fairconstrained.exceptions import FairnessWarning
@@ -173,11 +173,10 @@ class FairnessPath(PlainState):
         if least > bound + ROUNDING:
             # The rule's own warning speaks of held-out gaps in any case, so it is given a bound that can be kept.
             where = "mean held-out" if self.n_splits else "training"
-            warnings.warn(
+            warn_user(
                 f"No model of the path has a {where} gap of at most {bound:g}. The one of least gap, "
                 f"{least:.4g}, was chosen; allow a larger bound, add smaller kappas or more rows.",
                 FairnessWarning,
-                stacklevel=3,
             )
             rule.bound = least
         best = rule({f"mean_test_{performance}": scores, f"mean_test_{_GAP}": -gaps})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -17,7 +16,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.messages import shortened, warn_user
 from fairconstrained.estimators.shared_rows import SharedRows
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups
@@ -31,25 +30,16 @@ _QUERIES = "qid"
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows, and what the last step of a pipeline sees of them.
+    """Rows, and what the last step of a pipeline sees of them."""
 
-    Attributes
-    ----------
-    X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-        As the user gave it.
-    y : array-like of shape (n_samples,)
-    metadata : dict
-        Groups, weights and other arguments of `fit`.
-    seen : array-like, DataFrame or sparse matrix of shape (n_samples, n_transformed)
-        The rows after the transformers.
-    shared : SharedRows
-        Results that all fits to these rows share.
-    """
-
-    X: Any
-    y: Any
+    #: As the user gave it.
+    X: Any  # array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+    y: Any  # array-like of shape (n_samples,)
+    #: Groups, weights and other arguments of `fit`.
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    seen: Any = None
+    #: The rows after the transformers.
+    seen: Any = None  # array-like, DataFrame or sparse matrix of shape (n_samples, n_transformed)
+    #: Results that all fits to these rows share.
     shared: SharedRows = field(default_factory=SharedRows)
 
     def groups(self, estimator: Any) -> Groups:
@@ -162,9 +152,8 @@ def _check_groups(parts: list[tuple[np.ndarray, np.ndarray]], groups: Groups) ->
             if len(missing) >= len(groups.names) - 1:
                 raise ValueError(f"{lacking[-1]}, so that there is nothing to compare; take other or fewer folds.")
     if lacking:
-        warnings.warn(
+        warn_user(
             f"Not every group is in every part of the folds ({'; '.join(lacking)}), and gaps are measured without "
             "those that are not. Take fewer folds, or merge small groups.",
             FairnessWarning,
-            stacklevel=6,
         )

@@ -30,22 +30,14 @@ _METADATA = ("sensitive_features", "sample_weight", "qid")
 
 @dataclass(frozen=True, eq=False)
 class PathScorer:
-    """A scorer, and what it takes.
-
-    Attributes
-    ----------
-    name : str
-    function : callable
-        ``function(estimator, X, y, **metadata)``, greater is better.
-    takes : frozenset of str
-        The metadata that it is handed.
-    judges_responses : bool
-        Whether it sees nothing but what the estimator predicts, so that the last step of a pipeline will do.
-    """
+    """A scorer, and what it takes."""
 
     name: str
+    #: ``function(estimator, X, y, **metadata)``, greater is better.
     function: Callable[..., float]
+    #: The metadata that it is handed.
     takes: frozenset[str]
+    #: Whether it sees nothing but what the estimator predicts, so that the last step of a pipeline will do.
     judges_responses: bool
 
     def __call__(self, model: Any, pipeline: Any, rows: Rows) -> float:

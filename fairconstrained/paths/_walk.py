@@ -30,23 +30,14 @@ _ANY_BOUND = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The estimator that is fitted for every value, and how its models are measured.
+    """The estimator that is fitted for every value, and how its models are measured."""
 
-    Attributes
-    ----------
-    estimator : estimator
-        As the user gave it: one of the package, or a pipeline that ends in one.
-    param : str or None
-        The parameter of the last step that takes the values; None for its bound.
-    scorers : tuple of PathScorer
-    warm : bool
-        Whether a fit begins where the one before has ended.
-    verbose : int
-    """
-
+    #: As the user gave it: one of the package, or a pipeline that ends in one.
     estimator: Any
+    #: The parameter of the last step that takes the values; None for its bound.
     param: str | None
     scorers: tuple[PathScorer, ...]
+    #: Whether a fit begins where the one before has ended.
     warm: bool = True
     verbose: int = 0
 
@@ -145,23 +136,15 @@ class Fold:
 
 @dataclass
 class Walk:
-    """Models and records of some fits.
+    """Models and records of some fits."""
 
-    Attributes
-    ----------
-    records : list of dict
-        One for each value.
-    models : list of estimator
-        The last steps, one for each value; or, of a fold, only the last one.
-    warnings : list of (type, str)
-        Warnings of the measurements; those of the fits are in the records.
-    fold : Fold or None
-        Fold on which the fits are to go on.
-    """
-
+    #: One for each value.
     records: list[dict[str, Any]] = field(default_factory=list)
+    #: The last steps, one for each value; or, of a fold, only the last one.
     models: list[BaseFairEstimator] = field(default_factory=list)
+    #: Warnings of the measurements; those of the fits are in the records.
     warnings: list[tuple[type[Warning], str]] = field(default_factory=list)
+    #: Fold on which the fits are to go on.
     fold: Fold | None = None
 
     @property

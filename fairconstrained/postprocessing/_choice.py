@@ -32,21 +32,14 @@ _GRID, _GRIDS = np.linspace(0.0, 1.0, 33), 5
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Candidates of all groups, those of the first group first.
+    """Candidates of all groups, those of the first group first."""
 
-    Attributes
-    ----------
-    groups : ndarray of int, of shape (n_candidates,)
-        Group of every candidate, ascending from 0; every group has one at least.
-    numbers : ndarray of shape (n_bounds, n_candidates)
-        NaN for candidates of groups that a bound is not about; it is about two groups at least.
-    widths : ndarray of shape (n_bounds,)
-        How far the numbers of the groups may lie apart, for every bound.
-    """
-
-    groups: np.ndarray
-    numbers: np.ndarray
-    widths: np.ndarray
+    #: Group of every candidate, ascending from 0; every group has one at least.
+    groups: np.ndarray  # of int, of shape (n_candidates,)
+    #: NaN for candidates of groups that a bound is not about; it is about two groups at least.
+    numbers: np.ndarray  # of shape (n_bounds, n_candidates)
+    #: How far the numbers of the groups may lie apart, for every bound.
+    widths: np.ndarray  # of shape (n_bounds,)
 
     @cached_property
     def n_groups(self) -> int:
@@ -155,22 +148,14 @@ class _LowerLoss(_Aim):
 
 
 class _Box(NamedTuple):
-    """Candidates that are left, and the first and last beginnings of the windows, for every bound.
+    """Candidates that are left, and the first and last beginnings of the windows, for every bound."""
 
-    Attributes
-    ----------
-    left : ndarray of int, of shape (n_left,)
-    low, high : ndarray of shape (n_bounds,)
-    worth : float
-        How far the largest gains are beyond what they have to exceed.
-    in_window : bool
-        Whether the candidates of these gains lie in one window.
-    """
-
-    left: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    left: np.ndarray  # of int, of shape (n_left,)
+    low: np.ndarray  # of shape (n_bounds,)
+    high: np.ndarray  # of shape (n_bounds,)
+    #: How far the largest gains are beyond what they have to exceed.
     worth: float = np.inf
+    #: Whether the candidates of these gains lie in one window.
     in_window: bool = False
 
 

@@ -67,23 +67,15 @@ _RULES: dict[str, Callable[[np.ndarray, float], _Window]] = {
 
 @dataclass(frozen=True)
 class RateBound:
-    """A bound on rates of decisions in groups.
-
-    Attributes
-    ----------
-    rate : Rate
-    rule : {"difference", "ratio", "floor", "ceiling"}
-    kappa : float
-        The bound, or the share of a row where that is larger: finer bounds would only choose thresholds at which one
-        row decides.
-    compares : ndarray of bool, of shape (n_groups,)
-        Whether the bound is about each group; it may leave out those that are too small.
-    """
+    """A bound on rates of decisions in groups."""
 
     rate: Rate
-    rule: str
+    rule: str  # {"difference", "ratio", "floor", "ceiling"}
+    #: The bound, or the share of a row where that is larger: finer bounds would only choose thresholds at which one row
+    #: decides.
     kappa: float
-    compares: np.ndarray
+    #: Whether the bound is about each group; it may leave out those that are too small.
+    compares: np.ndarray  # of bool, of shape (n_groups,)
 
     @classmethod
     def of(cls, constraint: GroupRates, bound: BoundConstraint) -> RateBound:
@@ -137,23 +129,15 @@ def check_rates(constraint: GroupRates) -> Rate:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """All thresholds of all groups that decide differently, those of the first group first.
+    """All thresholds of all groups that decide differently, those of the first group first."""
 
-    Attributes
-    ----------
-    at : ndarray of shape (n_thresholds,)
-        Scores above which rows are positive.
-    groups : ndarray of int, of shape (n_thresholds,)
-    counts : ndarray of shape (4, n_thresholds)
-        Weights of the true negatives, false positives, false negatives and true positives of the group.
-    columns : ndarray of shape (n_columns, n_thresholds)
-        Sums over the positive rows that an objective is a function of.
-    """
-
-    at: np.ndarray
-    groups: np.ndarray
-    counts: np.ndarray
-    columns: np.ndarray
+    #: Scores above which rows are positive.
+    at: np.ndarray  # of shape (n_thresholds,)
+    groups: np.ndarray  # of int, of shape (n_thresholds,)
+    #: Weights of the true negatives, false positives, false negatives and true positives of the group.
+    counts: np.ndarray  # of shape (4, n_thresholds)
+    #: Sums over the positive rows that an objective is a function of.
+    columns: np.ndarray  # of shape (n_columns, n_thresholds)
 
     @classmethod
     def of(

@@ -34,21 +34,14 @@ _AUC_TOLERANCE, _FINEST = 1e-5, 1e-9
 
 
 class BestShift(NamedTuple):
-    """Result of the search.
-
-    Attributes
-    ----------
-    slope, shift : float
-    gap, auc : float
-        The AUC gap and the overall AUC there.
-    n_evaluations : int
-        Pairs of slope and shift that were looked at.
-    """
+    """Result of the search."""
 
     slope: float
     shift: float
+    #: gap and auc: the AUC gap and the overall AUC there.
     gap: float
     auc: float
+    #: Pairs of slope and shift that were looked at.
     n_evaluations: int
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from numbers import Integral, Real
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from fairconstrained.checks.messages import (
     compares_nothing,
     nothing_to_compare,
     shortened,
+    warn_user,
 )
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints import BoundConstraint, GroupRates
@@ -209,7 +209,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         check_consistent_length(scores, y)
         self._warn_of_one_group(is_bounded=bool(bounds))
         for name, small in idle.items() if bounds else ():
-            warnings.warn(compares_nothing(name, small), FairnessWarning, stacklevel=4)
+            warn_user(compares_nothing(name, small), FairnessWarning)
         self._choose(data, scores[data.order], objective, bounds)
 
     @property
@@ -268,7 +268,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         else:
             outcome = "All groups have the same threshold."
             message = nothing_to_compare(self.groups_, outcome, f"{PASS_GROUPS}, or set kappa=None.")
-        warnings.warn(message, FairnessWarning, stacklevel=5)
+        warn_user(message, FairnessWarning)
 
     def _scores_to_choose_by(
         self, X: Any, y: np.ndarray, codes: np.ndarray, sensitive_features: Any, sample_weight: Any
@@ -330,12 +330,11 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         self.status_ = (Status.INFEASIBLE if missed else kept).value
         self.multipliers_, self.prices_ = None, dict.fromkeys(bounds, np.nan)
         for name in missed:
-            warnings.warn(
+            warn_user(
                 f"{name!r} is {self.constraint_values_[name]:.4g} with the thresholds that exceed the bounds least, "
                 f"beyond kappa={self._kappas[name]:g} by more than its granularity ({self.granularity_[name]:.2g}). No "
                 "thresholds by group keep all bounds: loosen or drop one of them.",
                 ConvergenceWarning,
-                stacklevel=6,
             )
 
     def _changed(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:

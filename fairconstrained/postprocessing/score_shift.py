@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable
 from numbers import Real
 from typing import Any
@@ -13,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from fairconstrained.checks.inputs import as_targets
-from fairconstrained.checks.messages import PASS_GROUPS, is_number, nothing_to_compare
+from fairconstrained.checks.messages import PASS_GROUPS, is_number, nothing_to_compare, warn_user
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.protected import one_of_two
 from fairconstrained.constraints.base import check_kappa
@@ -186,18 +185,16 @@ class ScoreShiftPostprocessor(Postprocessor):
         kept = Status.UNCONSTRAINED if is_vacuous else Status.OPTIMAL
         self.status_ = (kept if feasible else Status.INFEASIBLE).value
         if is_vacuous:
-            warnings.warn(
+            warn_user(
                 nothing_to_compare(self.groups_, "The scores stay as they are.", f"{PASS_GROUPS}, or set kappa=None."),
                 FairnessWarning,
-                stacklevel=5,
             )
         if not feasible:
-            warnings.warn(
+            warn_user(
                 f"the gap {self.constraint!r} is {gap:.4g} on the training data, the least of all slopes and shifts, "
                 f"and exceeds kappa={kappa:g} by more than its granularity ({granularity:.2g}). Raise kappa, or allow "
                 "more slopes and shifts (shifts='all').",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _changed(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -33,21 +33,14 @@ class Condensed:
     A metric takes a weight of two for the same row twice, so this changes nothing but the time, up to the rounding:
     scores of more than ``max(200, 2000 // n_groups)`` values are replaced by that many means of equal shares of the
     rows. The metric itself is computed from all scores; only its interval is not.
-
-    Parameters
-    ----------
-    cells : ndarray of int, of shape (n_samples,)
-        Number of the cell of equal rows that every row belongs to.
-    groups : Groups
-        Groups of the cells.
-    y_true : ndarray of shape (n_cells,)
-    responses : dict
-        Responses by name, each an ndarray of shape (n_cells,).
     """
 
-    cells: np.ndarray
+    #: Number of the cell of equal rows that every row belongs to.
+    cells: np.ndarray  # of int, of shape (n_samples,)
+    #: Groups of the cells.
     groups: Groups
-    y_true: np.ndarray
+    y_true: np.ndarray  # of shape (n_cells,)
+    #: Responses by name, each an ndarray of shape (n_cells,).
     responses: dict[str, np.ndarray]
 
     @classmethod

@@ -44,33 +44,6 @@ def encoded(
         raise ValueError(f"pos_label={pos_label!r} is not among the labels {shortened(several)}.")
     if several and (pos_label is None or np.ndim(y_score) == 2):
         return _of_classes(several, y_true, y_score, y_pred, has_probabilities)
-    return _of_two(y_true, y_score, y_pred, threshold, pos_label, has_probabilities, are_log_odds)
-
-
-def decided(scores: np.ndarray, threshold: float = 0.0) -> np.ndarray:
-    """The class of the largest score, or whether the score of the positive one exceeds the threshold."""
-    return scores.argmax(axis=1) if scores.ndim == 2 else (scores > threshold).astype(int)
-
-
-def _several_classes(y_true: Any, y_pred: Any, classes: Sequence[Any] | None) -> tuple[Any, ...]:
-    """The classes in sorted order, if there are more than two; empty otherwise."""
-    if classes is not None:
-        known = list(classes)
-    else:
-        columns = check_labels(y_true, y_true if y_pred is None else y_pred)
-        known = np.unique(np.concatenate([pd.unique(column) for column in columns])).tolist()
-    return tuple(known) if len(known) > 2 else ()
-
-
-def _of_two(
-    y_true: Any,
-    y_score: Any,
-    y_pred: Any,
-    threshold: float | None,
-    pos_label: Any,
-    has_probabilities: bool | None,
-    are_log_odds: bool | None,
-) -> Encoded:
     positive, names = check_true_labels(y_true, pos_label)
     scores = None if y_score is None else check_scores(y_score, positive)
     if has_probabilities is None:
@@ -100,6 +73,21 @@ def _of_two(
         threshold=threshold,
         are_log_odds=are_log_odds,
     )
+
+
+def decided(scores: np.ndarray, threshold: float = 0.0) -> np.ndarray:
+    """The class of the largest score, or whether the score of the positive one exceeds the threshold."""
+    return scores.argmax(axis=1) if scores.ndim == 2 else (scores > threshold).astype(int)
+
+
+def _several_classes(y_true: Any, y_pred: Any, classes: Sequence[Any] | None) -> tuple[Any, ...]:
+    """The classes in sorted order, if there are more than two; empty otherwise."""
+    if classes is not None:
+        known = list(classes)
+    else:
+        columns = check_labels(y_true, y_true if y_pred is None else y_pred)
+        known = np.unique(np.concatenate([pd.unique(column) for column in columns])).tolist()
+    return tuple(known) if len(known) > 2 else ()
 
 
 def _of_classes(

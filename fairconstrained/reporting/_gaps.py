@@ -64,16 +64,10 @@ def check_gaps(metrics: Iterable[str] | None, rows: ReportRows) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """Rows, or those of one class against all others, and the gaps that are measured on them.
-
-    Parameters
-    ----------
-    rows : ReportRows
-    gaps : dict of Gap
-        Gaps by name.
-    """
+    """Rows, or those of one class against all others, and the gaps that are measured on them."""
 
     rows: ReportRows
+    #: Gaps by name.
     gaps: dict[str, Gap]
 
     @classmethod

@@ -20,17 +20,11 @@ class Html(str):
 
 
 class Cell(NamedTuple):
-    """A cell of a table.
+    """A cell of a table."""
 
-    Attributes
-    ----------
-    text : str
-        Content of the cell; `Html` for markup.
-    value : float or None
-        The number that sorting goes by, NaN comes last; None to sort by the text.
-    """
-
+    #: Content of the cell; `Html` for markup.
     text: str
+    #: The number that sorting goes by, NaN comes last; None to sort by the text.
     value: float | None = None
 
 

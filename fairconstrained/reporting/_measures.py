@@ -18,26 +18,17 @@ OVERALL = "overall"
 
 
 class Measure(NamedTuple):
-    """A column of the table by group.
+    """A column of the table by group."""
 
-    Attributes
-    ----------
-    title : str
-        Heading of the measure.
-    words : str
-        Explanation in plain words.
-    form : {"count", "rate", "number"}
-        Format of the number.
-    needs : str
-        Without which rows it is not defined; empty if it always is.
-    metric : str or None
-        The gap in ``METRICS`` that is the largest difference of this column between groups.
-    """
-
+    #: Heading of the measure.
     title: str
+    #: Explanation in plain words.
     words: str
-    form: str = "rate"
+    #: Format of the number.
+    form: str = "rate"  # {"count", "rate", "number"}
+    #: Without which rows it is not defined; empty if it always is.
     needs: str = ""
+    #: The gap in ``METRICS`` that is the largest difference of this column between groups.
     metric: str | None = None
 
 

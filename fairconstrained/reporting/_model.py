@@ -36,43 +36,30 @@ class Answers(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A constraint of a fitted model.
-
-    Attributes
-    ----------
-    name : str
-    kappa : float or None
-        Largest value of the metric that was allowed, of a floor the least one; None where nothing was bounded, NaN
-        where that is not known.
-    trained : float
-        The metric on the rows that the bound is about.
-    here : float
-        The metric on the rows of the report; NaN where it was not measured.
-    price : float
-        By how much the training objective would fall for one unit more of kappa, to first order; NaN where it is not
-        known.
-    objective : float
-        The training objective; NaN where it is not known.
-    new_rows, error : float
-        Estimate of the metric on new rows by the fit, and its standard error; NaN where there is none.
-    rows : str
-        The rows of ``trained`` in words: of boosted trees they may be those that no tree was fitted to.
-    is_floor : bool
-        Whether ``kappa`` is the least value that was allowed.
-    is_minimised : bool
-        Whether the fit made the value as small as it could, in place of a bound.
-    """
+    """A constraint of a fitted model."""
 
     name: str
+    #: Largest value of the metric that was allowed, of a floor the least one; None where nothing was bounded, NaN where
+    #: that is not known.
     kappa: float | None
+    #: The metric on the rows that the bound is about.
     trained: float
+    #: The metric on the rows of the report; NaN where it was not measured.
     here: float
+    #: By how much the training objective would fall for one unit more of kappa, to first order; NaN where it is not
+    #: known.
     price: float
+    #: The training objective; NaN where it is not known.
     objective: float = np.nan
+    #: new_rows and error: estimate of the metric on new rows by the fit, and its standard error; NaN where there is
+    #: none.
     new_rows: float = np.nan
     error: float = np.nan
+    #: The rows of ``trained`` in words: of boosted trees they may be those that no tree was fitted to.
     rows: str = "training rows"
+    #: Whether ``kappa`` is the least value that was allowed.
     is_floor: bool = False
+    #: Whether the fit made the value as small as it could, in place of a bound.
     is_minimised: bool = False
 
     @property

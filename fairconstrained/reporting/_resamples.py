@@ -27,22 +27,14 @@ __all__ = ["Resampling", "gap_intervals"]
 
 
 class Resampling(NamedTuple):
-    """How intervals come about; build it with :meth:`of`.
+    """How intervals come about; build it with :meth:`of`."""
 
-    Attributes
-    ----------
-    level : float
-        Level of the intervals.
-    n_resamples : int
-        0 for no intervals.
-    seed : int
-    n_jobs : int or None
-        Number of processes; see joblib.
-    """
-
+    #: Level of the intervals.
     level: float
+    #: 0 for no intervals.
     n_resamples: int
     seed: int
+    #: Number of processes; see joblib.
     n_jobs: int | None = None
 
     @classmethod

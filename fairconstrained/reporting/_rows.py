@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ import pandas as pd
 from scipy.special import expit, logit, softmax
 
 from fairconstrained.checks.inputs import as_table, in_memory, warn_of_another_order
-from fairconstrained.checks.messages import level_of_caller, shortened
+from fairconstrained.checks.messages import shortened, warn_user
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, Groups, is_membership
 from fairconstrained.metrics import PercentileIntervals
@@ -44,46 +43,30 @@ _SIDES = {"<": -1, "≤": -1, ">": 1}
 
 @dataclass(frozen=True, eq=False)
 class ReportRows:
-    """The rows of a report; build it with :meth:`of`.
+    """The rows of a report; build it with :meth:`of`."""
 
-    Parameters
-    ----------
-    y_true, y_pred : ndarray of int, of shape (n_samples,)
-        1 for the positive label, 0 for the other; of more than two classes, their numbers.
-    y_score : ndarray of float, of shape (n_samples,), or None
-        Scores as given, of shape (n_samples, n_classes) for more than two classes; None for a report of decisions.
-    sensitive_features : DataFrame of shape (n_samples, n_features)
-    sample_weight : ndarray of shape (n_samples,) or None
-    grouped : GroupedRows
-        Group and weight of every row.
-    threshold : float
-        Scores above it are positive decisions, unless decisions were given; NaN where it is not known.
-    interval : pair of floats, list of pairs, dict or None
-        As given.
-    labels : tuple of str
-        Names of the negative and the positive label, or of all classes.
-    classes : tuple
-        The classes in sorted order, if there are more than two; empty otherwise.
-    has_probabilities : bool
-        Whether the scores are probabilities.
-    are_log_odds : bool
-        Whether scores that are no probabilities are log-odds; points and the predictions of a regressor are not.
-    own_probabilities : ndarray of shape (n_samples,), or None
-        Probabilities of the positive label, where its score does not tell them.
-    """
-
-    y_true: np.ndarray
-    y_pred: np.ndarray
-    y_score: np.ndarray | None
-    sensitive_features: pd.DataFrame
-    sample_weight: np.ndarray | None
+    #: y_true and y_pred: 1 for the positive label, 0 for the other; of more than two classes, their numbers.
+    y_true: np.ndarray  # of int, of shape (n_samples,)
+    y_pred: np.ndarray  # of int, of shape (n_samples,)
+    #: Scores as given, of shape (n_samples, n_classes) for more than two classes; None for a report of decisions.
+    y_score: np.ndarray | None  # of float, of shape (n_samples,)
+    sensitive_features: pd.DataFrame  # of shape (n_samples, n_features)
+    sample_weight: np.ndarray | None  # of shape (n_samples,)
+    #: Group and weight of every row.
     grouped: GroupedRows
+    #: Scores above it are positive decisions, unless decisions were given; NaN where it is not known.
     threshold: float
-    interval: Any
+    #: Ranks that count, as the user gave them.
+    interval: Any  # pair of floats, list of pairs, dict or None
+    #: Names of the negative and the positive label, or of all classes.
     labels: tuple[str, ...]
+    #: Whether the scores are probabilities.
     has_probabilities: bool
+    #: The classes in sorted order, if there are more than two; empty otherwise.
     classes: tuple[Any, ...] = ()
-    own_probabilities: np.ndarray | None = None
+    #: Probabilities of the positive label, where its score does not tell them.
+    own_probabilities: np.ndarray | None = None  # of shape (n_samples,)
+    #: Whether scores that are no probabilities are log-odds; points and the predictions of a regressor are not.
     are_log_odds: bool = True
 
     @classmethod
@@ -293,12 +276,11 @@ def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
         if column.nunique() > _MANY and pd.api.types.infer_dtype(column, skipna=False) in _MEASURED
     ]
     if measured:
-        warnings.warn(
+        warn_user(
             f"sensitive_features has {grouped.n_groups:,} groups, {n_small:,} of them with fewer than {FEW} rows, as "
             f"every value of {shortened(measured).strip('[]')} is a group. Cut numbers and times into bands first, for "
             "example with pandas.cut.",
             FairnessWarning,
-            stacklevel=level_of_caller(),
         )
 
 
@@ -309,11 +291,10 @@ def _warn_of_spellings(where: str, kind: str, column: pd.Series[Any]) -> None:
         spellings.setdefault(" ".join(str(value).casefold().split()), []).append(value)
     alike = [values for values in spellings.values() if len(values) > 1]
     if alike:
-        warnings.warn(
+        warn_user(
             f"{where}: some values differ in blanks, capitals or type alone, and are {kind} of their own: "
             f"{', '.join(map(shortened, alike[:_MOST_SHOWN]))}. Write them alike if they mean the same.",
             FairnessWarning,
-            stacklevel=level_of_caller(),
         )
 
 

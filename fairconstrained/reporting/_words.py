@@ -100,18 +100,12 @@ class Contrast(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The groups that differ most, for every measure.
+    """The groups that differ most, for every measure."""
 
-    Attributes
-    ----------
-    sentences : list of str
-        Decisions first, the largest difference on top, then scores, then labels.
-    groups : ndarray of int
-        Codes of the groups that are farthest apart in anything, in increasing order.
-    """
-
+    #: Decisions first, the largest difference on top, then scores, then labels.
     sentences: list[str]
-    groups: np.ndarray
+    #: Codes of the groups that are farthest apart in anything, in increasing order.
+    groups: np.ndarray  # of int
 
 
 def verdict_of(report: FairnessReport) -> Verdict:

@@ -163,17 +163,12 @@ class Curvature:
 
     where D has the curvature of the objective in every score, for the logistic loss :math:`w_i p_i (1 - p_i)`, and the
     columns of X are centred by it if there is an intercept.
-
-    Attributes
-    ----------
-    root : ndarray of shape (n_features, n_features)
-        Lower triangular, ``H = root @ root.T``.
-    centre : ndarray of shape (n_features,)
-        Weighted means of the features, which are subtracted; zeros without an intercept.
     """
 
-    root: np.ndarray
-    centre: np.ndarray
+    #: Lower triangular, ``H = root @ root.T``.
+    root: np.ndarray  # of shape (n_features, n_features)
+    #: Weighted means of the features, which are subtracted; zeros without an intercept.
+    centre: np.ndarray  # of shape (n_features,)
 
     @classmethod
     def of(cls, model: LinearModel, table: np.ndarray, shrinkage: float = 0.0) -> Curvature:

@@ -92,19 +92,12 @@ def _pull(problem: Problem) -> np.ndarray:
 
 @dataclass
 class _Descent:
-    """L-BFGS that is told the value and the gradient at one trial after the other.
+    """L-BFGS that is told the value and the gradient at one trial after the other."""
 
-    Attributes
-    ----------
-    trial : ndarray of shape (n_params,)
-        Where it wants to know them next.
-    point : ndarray of shape (n_params,)
-        Best point so far.
-    is_finished : bool
-    """
-
-    trial: np.ndarray
-    point: np.ndarray = field(init=False)
+    #: Where it wants to know them next.
+    trial: np.ndarray  # of shape (n_params,)
+    #: Best point so far.
+    point: np.ndarray = field(init=False)  # of shape (n_params,)
     is_finished: bool = False
     _value: float = np.inf
     _gradient: np.ndarray = field(init=False)

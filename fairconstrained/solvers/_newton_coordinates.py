@@ -39,16 +39,11 @@ class NewtonCoordinates(Coordinates):
     """Coordinates ``root' u`` of well-scaled coordinates ``u``, in which a Hessian of ``root root'`` becomes 1.
 
     As the Hessian is that in well-scaled coordinates, the units of the features do not matter to it or its ridge.
-
-    Attributes
-    ----------
-    scaled : Coordinates
-    root : ndarray of shape (n_variables, n_variables)
-        Lower triangular.
     """
 
     scaled: Coordinates
-    root: np.ndarray
+    #: Lower triangular.
+    root: np.ndarray  # of shape (n_variables, n_variables)
 
     @classmethod
     def of(cls, scaled: Coordinates, table: np.ndarray) -> NewtonCoordinates:

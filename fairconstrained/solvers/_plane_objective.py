@@ -30,21 +30,13 @@ _RIDGE = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class PlaneObjective:
-    r"""Objective with its penalty at the scores :math:`u z + c`, as a function of (u, c).
-
-    Parameters
-    ----------
-    problem : Problem
-    rescaling : Rescaling
-    standard : ndarray of shape (n_samples,)
-        The standardised scores z, times the signs of the rescaling.
-    centre, spread : float
-        Mean and standard deviation with which they are standardised.
-    """
+    r"""Objective with its penalty at the scores :math:`u z + c`, as a function of (u, c)."""
 
     problem: Problem
     rescaling: Rescaling
-    standard: np.ndarray
+    #: The standardised scores z, times the signs of the rescaling.
+    standard: np.ndarray  # of shape (n_samples,)
+    #: centre and spread: mean and standard deviation with which they are standardised.
     centre: float
     spread: float
 

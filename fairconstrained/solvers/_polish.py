@@ -76,25 +76,16 @@ def can_be_polished(problem: Problem) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class NewtonMoves:
-    """Steps from a centre in coordinates in which the objective has a Hessian of 1 there.
-
-    Attributes
-    ----------
-    problem : Problem
-    coordinates : NewtonCoordinates
-    scores : ndarray of shape (n_samples,)
-        Scores at the centre.
-    table : ndarray of shape (n_params, n_params)
-        Parameters of every coordinate, in columns.
-    moves : ndarray of shape (n_params, n_samples)
-        Scores of every coordinate, in rows.
-    """
+    """Steps from a centre in coordinates in which the objective has a Hessian of 1 there."""
 
     problem: Problem
     coordinates: NewtonCoordinates
-    scores: np.ndarray
-    table: np.ndarray
-    moves: np.ndarray
+    #: Scores at the centre.
+    scores: np.ndarray  # of shape (n_samples,)
+    #: Parameters of every coordinate, in columns.
+    table: np.ndarray  # of shape (n_params, n_params)
+    #: Scores of every coordinate, in rows.
+    moves: np.ndarray  # of shape (n_params, n_samples)
 
     @classmethod
     def at(cls, problem: Problem, centre: np.ndarray) -> Self:

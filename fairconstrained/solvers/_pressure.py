@@ -56,19 +56,13 @@ _LEAST = 0.3
 
 
 class Pull(NamedTuple):
-    """The pull of the constraints on the scores in a round.
+    """The pull of the constraints on the scores in a round."""
 
-    Attributes
-    ----------
-    slopes, curvature : ndarray of shape (n_samples,)
-        Their slopes in the scores, and the curvature that holds the steps along them short.
-    costs : ndarray of shape (n_samples,)
-        Cost of deciding a row positive, less that of deciding it negative; zero unless the objective has such costs.
-    """
-
-    slopes: np.ndarray
-    curvature: np.ndarray
-    costs: np.ndarray
+    #: slopes and curvature: their slopes in the scores, and the curvature that holds the steps along them short.
+    slopes: np.ndarray  # of shape (n_samples,)
+    curvature: np.ndarray  # of shape (n_samples,)
+    #: Cost of deciding a row positive, less that of deciding it negative; zero unless the objective has such costs.
+    costs: np.ndarray  # of shape (n_samples,)
 
 
 class _Direction(NamedTuple):

@@ -21,22 +21,15 @@ _STALLED, _SHORT = 6, 1e-3
 
 
 class Iterate(NamedTuple):
-    """Variables of the method.
+    """Variables of the method."""
 
-    Attributes
-    ----------
-    values : Values
-        The program at the parameters.
-    level : float
-        The level t, 0 where it is no variable.
-    slacks, multipliers : ndarray of shape (n_means,)
-        Both positive.
-    """
-
+    #: The program at the parameters.
     values: Values
+    #: The level t, 0 where it is no variable.
     level: float
-    slacks: np.ndarray
-    multipliers: np.ndarray
+    #: slacks and multipliers: both positive.
+    slacks: np.ndarray  # of shape (n_means,)
+    multipliers: np.ndarray  # of shape (n_means,)
 
     @property
     def complementarity(self) -> float:

@@ -27,21 +27,13 @@ class ProgramNotSolved(Exception):
 
 
 class QuadraticProgram(NamedTuple):
-    """Quadratic program at an iterate, see `SequentialQuadratic`.
+    """Quadratic program at an iterate, see `SequentialQuadratic`."""
 
-    Attributes
-    ----------
-    gradient : ndarray of shape (n_params,)
-    hessian : ndarray of shape (n_params, n_params)
-    values : ndarray of shape (n_linearised,)
-        The largest components.
-    slopes : ndarray of shape (n_linearised, n_params)
-    """
-
-    gradient: np.ndarray
-    hessian: np.ndarray
-    values: np.ndarray
-    slopes: np.ndarray
+    gradient: np.ndarray  # of shape (n_params,)
+    hessian: np.ndarray  # of shape (n_params, n_params)
+    #: The largest components.
+    values: np.ndarray  # of shape (n_linearised,)
+    slopes: np.ndarray  # of shape (n_linearised, n_params)
 
     @classmethod
     def at(cls, problem: Problem, point: Point, terms: TermsPoint, hessian: np.ndarray, rows: np.ndarray) -> Self:

@@ -57,20 +57,13 @@ def _rows_of(term: Any) -> Any:
 
 
 class _Part(NamedTuple):
-    """Terms of one loss.
-
-    Attributes
-    ----------
-    loss : Loss
-    own : ndarray of int
-        Numbers of the bounded means of this loss.
-    rows : csr_array of shape (n_own, n_samples)
-        Weights of the rows in these means.
-    """
+    """Terms of one loss."""
 
     loss: Loss
-    own: np.ndarray
-    rows: Any
+    #: Numbers of the bounded means of this loss.
+    own: np.ndarray  # of int
+    #: Weights of the rows in these means.
+    rows: Any  # csr_array of shape (n_own, n_samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,35 +74,23 @@ class RowProgram:
               \langle r_j, \ell(X w) \rangle + \theta \pi(w) - b_j - \tau t \le 0
 
     with the penalty :math:`\pi(w) = \frac{\alpha}{2} \|w\|^2` and :math:`a, r_j \ge 0`.
-
-    Attributes
-    ----------
-    model : LinearModel
-    data : FairData
-    parts : tuple of _Part
-        The first one has the loss of the objective.
-    base : ndarray of shape (n_samples,)
-        The weights a.
-    limits : ndarray of shape (n_means,)
-        The bounds b.
-    names : tuple of str
-        Names of the bounded means.
-    objective : float
-        The factor :math:`\phi`, 1 or 0.
-    has_level : bool
-        Whether :math:`\tau` is 1 and the level t a variable; otherwise it is 0.
-    share : float
-        The factor :math:`\theta`, 1 or 0.
     """
 
     model: LinearModel
     data: FairData
+    #: The first one has the loss of the objective.
     parts: tuple[_Part, ...]
-    base: np.ndarray
-    limits: np.ndarray
+    #: The weights a.
+    base: np.ndarray  # of shape (n_samples,)
+    #: The bounds b.
+    limits: np.ndarray  # of shape (n_means,)
+    #: Names of the bounded means.
     names: tuple[str, ...]
+    #: The factor :math:`\phi`, 1 or 0.
     objective: float = 1.0
+    #: Whether :math:`\tau` is 1 and the level t a variable; otherwise it is 0.
     has_level: bool = False
+    #: The factor :math:`\theta`, 1 or 0.
     share: float = 0.0
 
     @classmethod
@@ -291,19 +272,12 @@ class Factor:
 
 
 class Minimum(NamedTuple):
-    """Where a combination of the terms is least.
-
-    Attributes
-    ----------
-    values : Values
-    lower : float
-        Number that the combination exceeds everywhere, up to rounding.
-    n_evaluations : int
-        Evaluations that it took.
-    """
+    """Where a combination of the terms is least."""
 
     values: Values
+    #: Number that the combination exceeds everywhere, up to rounding.
     lower: float
+    #: Evaluations that it took.
     n_evaluations: int
 
 

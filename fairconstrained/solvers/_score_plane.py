@@ -53,18 +53,11 @@ _LEAST_SHARE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A state that may be the best one; its scores, which read the features, are computed when they are needed.
-
-    Attributes
-    ----------
-    problem : Problem
-    state : object
-    objective : float
-        The objective with its penalty, up to rounding; NaN where it is not known without the scores.
-    """
+    """A state that may be the best one; its scores, which read the features, are computed when they are needed."""
 
     problem: Problem
     state: Any
+    #: The objective with its penalty, up to rounding; NaN where it is not known without the scores.
     objective: float = np.nan
 
     @cached_property
@@ -106,23 +99,15 @@ def is_within(problem: Problem, scores: np.ndarray, tolerances: np.ndarray) -> b
 
 @dataclass(frozen=True, eq=False)
 class ScorePlane:
-    r"""States of the model with the scores :math:`u z + c`, of standardised scores z.
-
-    Attributes
-    ----------
-    problem : Problem
-    rescaling : Rescaling
-        Rescaling of the state that the plane goes through.
-    scores : ndarray of shape (n_samples,)
-        Scores of that state, times the signs of the rescaling.
-    tolerances : ndarray of shape (n_constraints,)
-        Largest excess over kappa that each metric is allowed.
-    """
+    r"""States of the model with the scores :math:`u z + c`, of standardised scores z."""
 
     problem: Problem
+    #: Rescaling of the state that the plane goes through.
     rescaling: Rescaling
-    scores: np.ndarray
-    tolerances: np.ndarray
+    #: Scores of that state, times the signs of the rescaling.
+    scores: np.ndarray  # of shape (n_samples,)
+    #: Largest excess over kappa that each metric is allowed.
+    tolerances: np.ndarray  # of shape (n_constraints,)
 
     @classmethod
     def of(cls, own: Proposal, tolerances: np.ndarray) -> ScorePlane | None:

@@ -33,20 +33,13 @@ _TIGHTENED = 2
 
 
 class Sharpened(NamedTuple):
-    """Where the programs ended.
+    """Where the programs ended."""
 
-    Attributes
-    ----------
-    params : ndarray of shape (n_params,)
-    objective : float
-        Objective at the end of the last program; infinite where its bounds are not kept there, or scores of zero are
-        hardly worse.
-    n_evaluations : int
-        Passes over the rows.
-    """
-
-    params: np.ndarray
+    params: np.ndarray  # of shape (n_params,)
+    #: Objective at the end of the last program; infinite where its bounds are not kept there, or scores of zero are
+    #: hardly worse.
     objective: float
+    #: Passes over the rows.
     n_evaluations: int
 
 
@@ -87,22 +80,14 @@ def sharpened(problem: Problem, params: np.ndarray, widths: Sequence[float] = WI
 
 @dataclass(frozen=True, eq=False)
 class _Span:
-    """Coordinates in which the Hessian of the objective is about 1.
-
-    Attributes
-    ----------
-    problem : Problem
-    root : ndarray of shape (n_params, n_params)
-        Lower triangular; the coordinates are ``root.T`` times the parameters.
-    features : ndarray of shape (n_samples, n_params)
-        The scores are these times the coordinates.
-    useless : float
-        Objective from which on scores are of no use.
-    """
+    """Coordinates in which the Hessian of the objective is about 1."""
 
     problem: Problem
-    root: np.ndarray
-    features: np.ndarray
+    #: Lower triangular; the coordinates are ``root.T`` times the parameters.
+    root: np.ndarray  # of shape (n_params, n_params)
+    #: The scores are these times the coordinates.
+    features: np.ndarray  # of shape (n_samples, n_params)
+    #: Objective from which on scores are of no use.
     useless: float
 
     @classmethod

@@ -24,23 +24,15 @@ _LEAST = 1e-9
 
 
 class Shrunken(NamedTuple):
-    """Models with a ridge.
+    """Models with a ridge."""
 
-    Attributes
-    ----------
-    whole : ndarray of shape (n_params,)
-        Model of all rows.
-    by_fold : list of ndarray of shape (n_params,)
-        Models of the rows that are not in a fold, for one fold after the other.
-    ridge : ndarray of shape (n_params,)
-        Weights of the squares of the parameters in their objective, beside the penalty of the problem.
-    n_evaluations : int
-        In units of all rows.
-    """
-
-    whole: np.ndarray
-    by_fold: list[np.ndarray]
-    ridge: np.ndarray
+    #: Model of all rows.
+    whole: np.ndarray  # of shape (n_params,)
+    #: Models of the rows that are not in a fold, for one fold after the other.
+    by_fold: list[np.ndarray]  # of shape (n_params,)
+    #: Weights of the squares of the parameters in their objective, beside the penalty of the problem.
+    ridge: np.ndarray  # of shape (n_params,)
+    #: In units of all rows.
     n_evaluations: int
 
 

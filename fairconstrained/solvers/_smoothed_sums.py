@@ -40,34 +40,23 @@ class CellSums:
 
     A cell has the rows to whose positive decisions everything adds amounts that are proportional to their weights, as
     the rows of a group and label.
-
-    Attributes
-    ----------
-    order : ndarray of int, of shape (n_kept,)
-        Rows that count, those of one cell after the other.
-    cells : list of slice
-        Places of the rows of every cell in that order.
-    weights : ndarray of shape (n_kept,)
-    above : ndarray of shape (n_cells,)
-        Weights of further rows, which are positive whatever the scores are.
-    decisions : DecisionLoss
-        Loss of the decisions as a function of the sums of ``columns``.
-    columns : ndarray of shape (n_columns, n_cells)
-        Amounts per weight that the rows of a cell add to those sums.
-    amounts : ndarray of shape (n_components, n_cells)
-        Amounts per weight that they add to the components of the bounds.
-    constants : ndarray of shape (n_components,)
-        Components without a positive decision.
     """
 
-    order: np.ndarray
+    #: Rows that count, those of one cell after the other.
+    order: np.ndarray  # of int, of shape (n_kept,)
+    #: Places of the rows of every cell in that order.
     cells: list[slice]
-    weights: np.ndarray
-    above: np.ndarray
+    weights: np.ndarray  # of shape (n_kept,)
+    #: Weights of further rows, which are positive whatever the scores are.
+    above: np.ndarray  # of shape (n_cells,)
+    #: Loss of the decisions as a function of the sums of ``columns``.
     decisions: DecisionLoss
-    columns: np.ndarray
-    amounts: np.ndarray
-    constants: np.ndarray
+    #: Amounts per weight that the rows of a cell add to those sums.
+    columns: np.ndarray  # of shape (n_columns, n_cells)
+    #: Amounts per weight that they add to the components of the bounds.
+    amounts: np.ndarray  # of shape (n_components, n_cells)
+    #: Components without a positive decision.
+    constants: np.ndarray  # of shape (n_components,)
 
     @classmethod
     def of(cls, problem: Problem, scores: np.ndarray) -> CellSums | None:
@@ -197,26 +186,18 @@ class SmoothedSums:
 
     For a small width h that counts the decisions, and for a larger one the slopes show the way.
 
-    Attributes
-    ----------
-    sums : CellSums
-    scores : ndarray of shape (n_kept,)
-        Distances of the scores from the threshold, in the order of the cells.
-    moves : ndarray of shape (n_kept, n_numbers)
-    shift : float
-        Move of all scores by the last number.
-    penalty : callable
-        Takes the numbers; returns a penalty, which is added to the loss of smooth decisions, and its gradient.
-
     References
     ----------
     Horowitz, A smoothed maximum score estimator for the binary response model, Econometrica 60(3), 1992: equation 2.
     """
 
     sums: CellSums
-    scores: np.ndarray
-    moves: np.ndarray
+    #: Distances of the scores from the threshold, in the order of the cells.
+    scores: np.ndarray  # of shape (n_kept,)
+    moves: np.ndarray  # of shape (n_kept, n_numbers)
+    #: Move of all scores by the last number.
     shift: float
+    #: Takes the numbers; returns a penalty, which is added to the loss of smooth decisions, and its gradient.
     penalty: Callable[[np.ndarray], tuple[float, np.ndarray]]
 
     def distances(self, numbers: np.ndarray) -> np.ndarray:

@@ -47,30 +47,19 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SpanRows:
-    """Scores of some rows as functions of the steps along the directions, and what their decisions are worth.
-
-    Attributes
-    ----------
-    terms : Problem
-    params : ndarray of shape (n_params,)
-        Coefficients and intercept of the unconstrained model.
-    directions : ndarray of shape (n_params, n_directions)
-    scores : ndarray of shape (n_samples,)
-        Scores of the unconstrained model.
-    moves : ndarray of shape (n_samples, n_directions)
-        Changes of the scores for a step along every direction.
-    deviation : float
-        Standard deviation of the scores and of every move, where rows weigh as in the curvature of the loss.
-    n_steep : int
-        The first directions, which are those of the slopes of the bounds.
-    """
+    """Scores of some rows as functions of the steps along the directions, and what their decisions are worth."""
 
     terms: Problem
-    params: np.ndarray
-    directions: np.ndarray
-    scores: np.ndarray
-    moves: np.ndarray
+    #: Coefficients and intercept of the unconstrained model.
+    params: np.ndarray  # of shape (n_params,)
+    directions: np.ndarray  # of shape (n_params, n_directions)
+    #: Scores of the unconstrained model.
+    scores: np.ndarray  # of shape (n_samples,)
+    #: Changes of the scores for a step along every direction.
+    moves: np.ndarray  # of shape (n_samples, n_directions)
+    #: Standard deviation of the scores and of every move, where rows weigh as in the curvature of the loss.
     deviation: float
+    #: The first directions, which are those of the slopes of the bounds.
     n_steep: int
 
     @classmethod

@@ -23,19 +23,12 @@ _LOSS = 1e-3
 
 
 class InSpan(NamedTuple):
-    """A solution in a span.
+    """A solution in a span."""
 
-    Attributes
-    ----------
-    params : ndarray of shape (n_reduced,)
-    margins : ndarray of shape (n_constraints,)
-        Margins of the bounds on rows not seen.
-    bounds_both : bool
-        Whether the training rows are bounded as well.
-    """
-
-    params: np.ndarray
-    margins: np.ndarray
+    params: np.ndarray  # of shape (n_reduced,)
+    #: Margins of the bounds on rows not seen.
+    margins: np.ndarray  # of shape (n_constraints,)
+    #: Whether the training rows are bounded as well.
     bounds_both: bool
 
     def problem_in(self, span: CrossFittedSpan, problem: Problem) -> Problem:
@@ -61,68 +54,43 @@ def completed(problem: Problem, found: SolverResult) -> SolverResult:
 
 
 class Search(NamedTuple):
-    """The end of a search in a span.
+    """The end of a search in a span."""
 
-    Attributes
-    ----------
-    problem : Problem
-        The problem in the span.
-    found : SolverResult
-        Result for it.
-    margins : ndarray of shape (n_constraints,)
-        Margins of its bounds on rows not seen.
-    bounds_both : bool
-        Whether it bounds the training rows as well.
-    may_be_last : bool
-        Whether the run may end with this search if its result keeps the bounds.
-    is_completed : bool
-        Whether nothing is left to complete: the result is `completed` already, or must not be.
-    """
-
+    #: The problem in the span.
     problem: Problem
+    #: Result for it.
     found: SolverResult
-    margins: np.ndarray
+    #: Margins of its bounds on rows not seen.
+    margins: np.ndarray  # of shape (n_constraints,)
+    #: Whether it bounds the training rows as well.
     bounds_both: bool
+    #: Whether the run may end with this search if its result keeps the bounds.
     may_be_last: bool
+    #: Whether nothing is left to complete: the result is `completed` already, or must not be.
     is_completed: bool
 
 
 class Kept(NamedTuple):
-    """The result of searches in a span.
+    """The result of searches in a span."""
 
-    Attributes
-    ----------
-    result : SolverResult
-        Result for the model of all rows; `SpanSearches.ended` adds counts and records.
-    chosen : InSpan
-        The solution in the span.
-    unseen : float
-        Objective on rows not seen; infinite where a callback has ended the training outside of the bounds.
-    """
-
+    #: Result for the model of all rows; `SpanSearches.ended` adds counts and records.
     result: SolverResult
+    #: The solution in the span.
     chosen: InSpan
+    #: Objective on rows not seen; infinite where a callback has ended the training outside of the bounds.
     unseen: float
 
 
 @dataclass
 class SpanSearches:
-    """Counts and records of searches in spans.
+    """Counts and records of searches in spans."""
 
-    Attributes
-    ----------
-    problem : Problem
-        Problem of all parameters.
-    recorder : Recorder
-    n_evaluations : int
-        Evaluations so far.
-    n_iter : int
-        Problems in spans that were solved so far.
-    """
-
+    #: Problem of all parameters.
     problem: Problem
     recorder: Recorder
+    #: Evaluations so far.
     n_evaluations: int
+    #: Problems in spans that were solved so far.
     n_iter: int = 0
 
     def first_kept(self, span: CrossFittedSpan, searches: Iterable[Search]) -> Kept | None:

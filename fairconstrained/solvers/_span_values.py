@@ -23,12 +23,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Gains and bounded metrics of the decisions of some rows, counted.
-
-    Attributes
-    ----------
-    terms : Problem
-    """
+    """Gains and bounded metrics of the decisions of some rows, counted."""
 
     terms: Problem
 
@@ -97,18 +92,11 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Rows of one group and label, which only their scores and weights tell apart.
-
-    Attributes
-    ----------
-    rows : slice
-    weights : ndarray of shape (n_rows,)
-    weight : float or None
-        The weight of every row, if all weigh alike.
-    """
+    """Rows of one group and label, which only their scores and weights tell apart."""
 
     rows: slice
-    weights: np.ndarray
+    weights: np.ndarray  # of shape (n_rows,)
+    #: The weight of every row, if all weigh alike.
     weight: float | None
 
     @classmethod

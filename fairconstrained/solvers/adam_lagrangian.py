@@ -292,20 +292,13 @@ def _start(problem: Problem, trained: SolverResult, params: np.ndarray) -> Start
 
 @dataclass(frozen=True)
 class _Head(LinearModel):
-    """The last layer of another model, whose other parameters stay as they are and whose penalty it has.
-
-    Parameters
-    ----------
-    whole : ParametricModel
-    params : ndarray of shape (n_whole,)
-        Parameters of ``whole``.
-    entries : ndarray of shape (n_params,)
-        Indices of the last layer's parameters in ``params``.
-    """
+    """The last layer of another model, whose other parameters stay as they are and whose penalty it has."""
 
     whole: ParametricModel = field(kw_only=True)
-    params: np.ndarray = field(kw_only=True)
-    entries: np.ndarray = field(kw_only=True)
+    #: Parameters of ``whole``.
+    params: np.ndarray = field(kw_only=True)  # of shape (n_whole,)
+    #: Indices of the last layer's parameters in ``params``.
+    entries: np.ndarray = field(kw_only=True)  # of shape (n_params,)
 
     @override
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:

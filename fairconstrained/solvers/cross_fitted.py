@@ -340,19 +340,12 @@ class CrossFitted(Solver):
 
 
 class _Attempt(NamedTuple):
-    """Result of a method for few coefficients.
-
-    Attributes
-    ----------
-    found : SolverResult
-    goal : float or None
-        Objective within bounds on smooth decisions, infinite where there is none; None where it is not known.
-    is_last : bool
-        Whether it is the last attempt if it settles: a method that took many steps may have missed a better optimum.
-    """
+    """Result of a method for few coefficients."""
 
     found: SolverResult
+    #: Objective within bounds on smooth decisions, infinite where there is none; None where it is not known.
     goal: float | None = None
+    #: Whether it is the last attempt if it settles: a method that took many steps may have missed a better optimum.
     is_last: bool = True
 
     def settled(self, problem: Problem) -> tuple[SolverResult, bool]:

@@ -207,27 +207,18 @@ class _Known(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Heads:
-    """Networks whose last layers are combinations of the scores of small networks.
+    """Networks whose last layers are combinations of the scores of small networks."""
 
-    Attributes
-    ----------
-    problem : Problem
-        Problem of the last layer of the network of all rows.
-    span : CrossFittedSpan
-        That of the combinations.
-    networks : list of ndarray of shape (n_params,)
-        Networks of all rows and without one fold after the other, whose last layers are zero.
-    entries : ndarray of int
-        Places of the last layer in their parameters.
-    by_fold : list of ndarray of shape (n_samples, n_last)
-        Outputs of the layer before the last one of the networks without a fold.
-    """
-
+    #: Problem of the last layer of the network of all rows.
     problem: Problem
+    #: That of the combinations.
     span: CrossFittedSpan
-    networks: list[np.ndarray]
-    entries: np.ndarray
-    by_fold: list[np.ndarray]
+    #: Networks of all rows and without one fold after the other, whose last layers are zero.
+    networks: list[np.ndarray]  # of shape (n_params,)
+    #: Places of the last layer in their parameters.
+    entries: np.ndarray  # of int
+    #: Outputs of the layer before the last one of the networks without a fold.
+    by_fold: list[np.ndarray]  # of shape (n_samples, n_last)
 
     @classmethod
     def of(cls, problem: Problem, small: Sequence[Sequence[np.ndarray]], n_folds: int) -> _Heads:

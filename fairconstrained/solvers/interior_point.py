@@ -108,34 +108,23 @@ class InteriorPoint(Solver):
 
 @dataclass(eq=False)
 class _Run:
-    """One run of the solver.
-
-    Attributes
-    ----------
-    exact : RowProgram
-        The program, with the corners that losses may have.
-    program : RowProgram
-        The program with these corners rounded.
-    values : Values
-        The program at the best parameters so far.
-    multipliers : ndarray of shape (n_means,)
-    lower : float or None
-        Lower bound on the objective; None where no dual value is known.
-    levels : list of (RowProgram, float)
-        Programs that were solved, with their levels and penalties.
-    lacking : float
-        Amount by which the bounds would have to be raised for any coefficients to keep them.
-    """
+    """One run of the solver."""
 
     solver: InteriorPoint
     problem: Problem
     recorder: Recorder
+    #: The program, with the corners that losses may have.
     exact: RowProgram = field(init=False)
+    #: The program with these corners rounded.
     program: RowProgram = field(init=False)
+    #: The program at the best parameters so far.
     values: Values = field(init=False)
-    multipliers: np.ndarray = field(init=False)
+    multipliers: np.ndarray = field(init=False)  # of shape (n_means,)
+    #: Lower bound on the objective; None where no dual value is known.
     lower: float | None = None
+    #: Programs that were solved, with their levels and penalties.
     levels: list[tuple[RowProgram, float]] = field(default_factory=list)
+    #: Amount by which the bounds would have to be raised for any coefficients to keep them.
     lacking: float = 0.0
     n_iter: int = 0
     n_evaluations: int = 0

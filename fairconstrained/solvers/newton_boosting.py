@@ -206,39 +206,25 @@ def _objectives_alone(problem: Problem) -> Iterator[BoundObjective]:
 
 
 class _Grown(NamedTuple):
-    """Numbers of trees and folds that a start was to have, for runs that go on from it.
+    """Numbers of trees and folds that a start was to have, for runs that go on from it."""
 
-    Attributes
-    ----------
-    n_trees : int
-        Trees that every booster was to have.
-    n_folds
-        Option of the solver.
-    best : Ensemble or None
-        The best prefix so far, where the start has all trees; None where it is the best one itself.
-    least : Ensemble or None
-        The prefix of least objective so far, whatever the bounds are; None where it is not known.
-    """
-
+    #: Trees that every booster was to have.
     n_trees: int
+    #: Option of the solver.
     n_folds: int | None
+    #: The best prefix so far, where the start has all trees; None where it is the best one itself.
     best: Ensemble | None = None
+    #: The prefix of least objective so far, whatever the bounds are; None where it is not known.
     least: Ensemble | None = None
 
 
 @dataclass(frozen=True)
 class _Prefix:
-    """A number of trees, and what is known of them.
-
-    Attributes
-    ----------
-    state : Ensemble
-    scores : ndarray of shape (n_samples,)
-        Scores that it is judged by.
-    """
+    """A number of trees, and what is known of them."""
 
     state: Ensemble
-    scores: np.ndarray
+    #: Scores that it is judged by.
+    scores: np.ndarray  # of shape (n_samples,)
     measured: Measured
     objective: float
     multipliers: dict[str, float]
@@ -255,19 +241,13 @@ class _Prefix:
 
 
 class _Step(NamedTuple):
-    """The Newton step of a booster along the objective.
+    """The Newton step of a booster along the objective."""
 
-    Attributes
-    ----------
-    slopes, curvature : ndarray of shape (n_samples,)
-    costs, above : ndarray of shape (n_samples,), or None
-        Costs of positive decisions and their probabilities, of an objective that has such costs.
-    """
-
-    slopes: np.ndarray
-    curvature: np.ndarray
-    costs: np.ndarray | None = None
-    above: np.ndarray | None = None
+    slopes: np.ndarray  # of shape (n_samples,)
+    curvature: np.ndarray  # of shape (n_samples,)
+    #: costs and above: costs of positive decisions and their probabilities, of an objective that has such costs.
+    costs: np.ndarray | None = None  # of shape (n_samples,)
+    above: np.ndarray | None = None  # of shape (n_samples,)
 
     def under(self, pull: Pull | None) -> tuple[np.ndarray, np.ndarray]:
         """Slopes and curvature with those of the constraints."""

@@ -239,18 +239,12 @@ class _Known(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Basis:
-    """A basis of a span of coefficients; intercepts are the same in it.
+    """A basis of a span of coefficients; intercepts are the same in it."""
 
-    Attributes
-    ----------
-    columns : ndarray of shape (n_features, size)
-        Orthonormal if there is a penalty.
-    inverse : ndarray of shape (size, n_features)
-        ``inverse @ columns`` is the identity; elsewhere it projects such that the scores change least.
-    """
-
-    columns: np.ndarray
-    inverse: np.ndarray
+    #: Orthonormal if there is a penalty.
+    columns: np.ndarray  # of shape (n_features, size)
+    #: ``inverse @ columns`` is the identity; elsewhere it projects such that the scores change least.
+    inverse: np.ndarray  # of shape (size, n_features)
 
     @classmethod
     def whole(cls, problem: Problem) -> _Basis:

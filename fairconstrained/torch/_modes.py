@@ -18,20 +18,13 @@ State = dict[str, np.ndarray]
 
 
 class Combination(NamedTuple):
-    """A function of the loss and the constraints, by its slopes.
+    """A function of the loss and the constraints, by its slopes."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_components,)
-        Slopes in the values of the components.
-    constant : float, default=0.0
-        Amount to add to the weighted sum for the value.
-    loss : bool, default=True
-        Whether the loss is part of it.
-    """
-
-    weights: np.ndarray
+    #: Slopes in the values of the components.
+    weights: np.ndarray  # of shape (n_components,)
+    #: Amount to add to the weighted sum for the value.
     constant: float = 0.0
+    #: Whether the loss is part of it.
     loss: bool = True
 
 

@@ -19,23 +19,15 @@ FEW_COMPONENTS = 8
 
 
 class Own(NamedTuple):
-    """The rows of this process among those of a mini-batch.
+    """The rows of this process among those of a mini-batch."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_own_rows,)
-        Their scores, in the order of the caller.
-    n_rows : int
-        Number of rows of the mini-batch, in all processes.
-    places : slice
-        Places of this process's rows, before the rows were ordered.
-    n_processes : int
-        Number of processes that share the mini-batch.
-    """
-
-    scores: np.ndarray
+    #: Their scores, in the order of the caller.
+    scores: np.ndarray  # of shape (n_own_rows,)
+    #: Number of rows of the mini-batch, in all processes.
     n_rows: int
+    #: Places of this process's rows, before the rows were ordered.
     places: slice = slice(None)
+    #: Number of processes that share the mini-batch.
     n_processes: int = 1
 
 

@@ -16,39 +16,25 @@ __all__ = ["Known", "Places", "RowCoder", "Rows", "numbers_of", "vector_of"]
 
 
 class Rows(NamedTuple):
-    """Rows of a mini-batch in the order of the caller.
+    """Rows of a mini-batch in the order of the caller."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_rows,)
-        Scores in double precision, without a graph.
-    targets : ndarray of shape (n_rows,)
-        Targets in the package's form: -1 and 1 for classes.
-    codes : ndarray of shape (n_rows,)
-        Group of every row, from 0 on.
-    weights : ndarray of shape (n_rows,), or None
-        Weights that need not sum to one; None where all rows count alike.
-    """
-
-    scores: np.ndarray
-    targets: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray | None
+    #: Scores in double precision, without a graph.
+    scores: np.ndarray  # of shape (n_rows,)
+    #: Targets in the package's form: -1 and 1 for classes.
+    targets: np.ndarray  # of shape (n_rows,)
+    #: Group of every row, from 0 on.
+    codes: np.ndarray  # of shape (n_rows,)
+    #: Weights that need not sum to one; None where all rows count alike.
+    weights: np.ndarray | None  # of shape (n_rows,)
 
 
 class Places(NamedTuple):
-    """Places of the rows of a mini-batch when they are ordered by group and target.
+    """Places of the rows of a mini-batch when they are ordered by group and target."""
 
-    Attributes
-    ----------
-    order : ndarray of shape (n_ordered,), or None
-        Row i in the order of the terms is row ``order[i]`` of the caller; None where it is row i.
-    counts : ndarray of shape (2 * n_groups,)
-        Number of rows of every group, those with a target of at most 0 and then the others.
-    """
-
-    order: np.ndarray | None
-    counts: np.ndarray
+    #: Row i in the order of the terms is row ``order[i]`` of the caller; None where it is row i.
+    order: np.ndarray | None  # of shape (n_ordered,)
+    #: Number of rows of every group, those with a target of at most 0 and then the others.
+    counts: np.ndarray  # of shape (2 * n_groups,)
 
 
 class Known(dict[Any, Any]):

@@ -528,8 +528,9 @@ def test_the_default_head_and_no_groups(rows):
     X, y, groups = rows
     model = FairHeadClassifier(BASE, random_state=0).fit(X, y, sensitive_features=groups)
     assert model.named_kappas() == {"demographic_parity": 0.02}
-    with pytest.warns(FairnessWarning, match="sensitive_features"):
+    with pytest.warns(FairnessWarning, match="sensitive_features") as caught:
         free = FairHeadClassifier(BASE, random_state=0).fit(X, y)
+    assert {warning.filename for warning in caught} == {__file__}  # the line of the user, not that of the head
     assert free.status_ == "unconstrained"
     assert free.scores_.transform(X).shape[1] == 1
 

@@ -21,24 +21,12 @@ _NEARER = 0.1
 
 @dataclass
 class Progress:
-    """Whether to go on: iterations that have stalled, in shares of ``patience``.
-
-    Parameters
-    ----------
-    patience : int
-    tol : float
-        Fraction of the best objective that counts as an improvement.
-
-    Attributes
-    ----------
-    is_over : bool
-        Whether as many iterations have stalled as there is patience for.
-    n_restarts : int
-        How often the run has begun anew.
-    """
+    """Whether to go on: iterations that have stalled, in shares of ``patience``."""
 
     patience: int
+    #: Fraction of the best objective that counts as an improvement.
     tol: float
+    #: How often the run has begun anew.
     n_restarts: int = 0
     _stalled: float = 0.0
     #: The least excess over the bounds, and what it was when it last became smaller by as much as counts.
@@ -48,6 +36,7 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
+        """Whether as many iterations have stalled as there is patience for."""
         return self._stalled > self.patience - _ROUNDING
 
     def see(self, excess: float) -> None:

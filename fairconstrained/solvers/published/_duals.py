@@ -31,16 +31,11 @@ class DualVariables(ABC):
     (eqs. 25 and 28, with the factor :math:`c_1` that the paper leaves out; see `SaddleForm`). With p terms in a
     component, :math:`K = 2 (1 + \sqrt{p} I)^2` makes the distance strongly convex with modulus
     :math:`\min(1, c_1)`; the paper has p = 2.
-
-    Attributes
-    ----------
-    form : SaddleForm
-    interval : ndarray of shape (n_terms,)
-        :math:`|\alpha_k| \le I_k`.
     """
 
     form: SaddleForm
-    interval: np.ndarray
+    #: :math:`|\alpha_k| \le I_k`.
+    interval: np.ndarray  # of shape (n_terms,)
 
     @classmethod
     def of(cls, form: SaddleForm, level: float) -> Self:
@@ -143,17 +138,11 @@ class BoundedMultipliers(DualVariables):
     make too much and multipliers too little: dual steps are about as long as primal ones, or alpha would follow every
     row, and :math:`K = \Lambda / 2`, so that a step moves the logarithm of a multiplier by twice the step size times
     the violation.
-
-    Attributes
-    ----------
-    largest_sum : float
-        :math:`\Lambda`.
-    pace : float
-        See `DualVariables.pace`.
     """
 
+    #: :math:`\Lambda`.
     largest_sum: float = 10.0
-    pace: float = 1.0
+    pace: float = 1.0  # as in `DualVariables`
 
     @cached_property
     def entropy(self) -> float:
