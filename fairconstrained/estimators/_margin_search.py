@@ -12,8 +12,10 @@ __all__ = ["Trial", "best_of", "next_margins"]
 #: Bounds that are tried at most. Every one costs a fit without each fold.
 _MOST_TRIALS = 6
 #: How much an estimate is expected to fall by, for each unit that the bound falls by: before two trials have told it,
-#: and at least. With less, a noisy estimate would lead far too low.
-_SLOPE, _LEAST_SLOPE = 0.8, 0.25
+#: at least and at most. With less, a noisy estimate would lead far too low, and with more hardly anywhere.
+_SLOPE, _LEAST_SLOPE, _LARGEST_SLOPE = 1.0, 0.25, 1.5
+#: How much further a step leads than to where the estimate is expected to be small enough.
+_FURTHER = 1.2
 #: Share of a bound that one trial takes off at most. Bounds near zero leave hardly a model, and take the longest fits.
 _LARGEST_STEP = 2 / 3
 #: Multiples of the fall that is expected of a bound of zero. Where an estimate has to fall by more, no bound will do.
@@ -89,13 +91,12 @@ def _larger(trials: Sequence[Trial], largest: np.ndarray) -> np.ndarray | None:
     left, is_missed = largest - last.margins, last.excess > 0
     slopes = np.full(left.shape, _SLOPE)
     if len(trials) > 1:
-        fall = _slopes(first, last)
-        reachable = _HOPELESS * np.maximum(fall, 0.0)
-        if (is_missed & (last.excess > reachable * np.minimum(left, np.finfo(float).max))).any():
+        needed = np.divide(last.excess, left, out=np.full(left.shape, np.inf), where=left > 0)
+        if (is_missed & (needed > _HOPELESS * np.maximum(_slopes(first, last), 0.0))).any():
             return None
-        slopes = np.clip(_slopes(trials[-2], last), _LEAST_SLOPE, 1.0)
-    steps = np.where(is_missed, last.excess / (_SLOPE * slopes), 0.0)
-    return last.margins + np.minimum(steps, _LARGEST_STEP * left)
+        slopes = np.clip(_slopes(trials[-2], last), _LEAST_SLOPE, _LARGEST_SLOPE)
+    steps = np.where(is_missed, np.minimum(_FURTHER * last.excess / slopes, _LARGEST_STEP * left), 0.0)
+    return last.margins + steps if steps.any() else None
 
 
 def _slopes(before: Trial, after: Trial) -> np.ndarray:
