@@ -10,7 +10,7 @@ import numpy as np
 __all__ = ["Trial", "best_of", "next_margins"]
 
 #: Bounds that are tried at most. Every one costs a fit without each fold.
-_MOST_TRIALS = 6
+_MOST_TRIALS = 5
 #: How much an estimate is expected to fall by, for each unit that the bound falls by: before two trials have told it,
 #: at least and at most. With less, a noisy estimate would lead far too low, and with more hardly anywhere.
 _SLOPE, _LEAST_SLOPE, _LARGEST_SLOPE = 1.0, 0.25, 1.5
@@ -19,7 +19,7 @@ _FURTHER = 1.2
 #: Share of a bound that one trial takes off at most. Bounds near zero leave hardly a model, and take the longest fits.
 _LARGEST_STEP = 2 / 3
 #: Multiples of the fall that is expected of a bound of zero. Where an estimate has to fall by more, no bound will do.
-_HOPELESS = 3.0
+_HOPELESS = 2.0
 #: Share of ``kappa`` that is worth one more trial, if a bound may be as much larger.
 _WORTH_A_TRIAL = 0.2
 #: Where that trial lies between the bound that is expected to be just small enough, and the one known to be.

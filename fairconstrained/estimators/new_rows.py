@@ -61,6 +61,7 @@ class BoundsNewRows:
         ``new_row_gaps_``. Then ``constraint_values_``, those of the training rows, may be larger or smaller. The fit
         aims a quarter of a standard error of the estimate lower, but not below half of ``kappa``, and takes several
         fits of each fold: of linear scores these are fits without bounds, and a search in few directions follows.
+        Where no fit has an estimate within ``kappa``, but a constant score has, that is taken, with a warning.
     new_row_folds : int, "auto" or None, default="auto"
         Number of folds for ``new_row_gaps_``, see :doc:`/guide/kappa`. "auto": 5 with the solvers "cross_fitted" and
         "cross_fitted_network", and 20 where losses of linear scores take one step for each in place of a fit; elsewhere

@@ -493,6 +493,46 @@ def test_where_models_of_folds_are_other_ones_the_bound_on_training_rows_becomes
     assert max(gap.estimate, value) <= most
 
 
+def _missed_by_all_fits(monkeypatch):
+    """Estimates of all fits that are far beyond the bound."""
+
+    def estimated(self, solver, problem, *others):
+        gaps = {each.name: NewRowGap(0.3, 0.02, "5-fold cross-fitting") for each in problem.constraints}
+        return NewRowEstimates(gaps)
+
+    monkeypatch.setattr(PartialParityClassifier, "_estimated", estimated)
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
+def test_where_no_fit_keeps_the_promise_a_constant_score_is_taken(rows, monkeypatch):
+    _missed_by_all_fits(monkeypatch)
+    with pytest.warns(ConvergenceWarning, match=r"the best constant score within it was taken.* Loosen kappa, pass more"):
+        model = fitted(rates(0.05, promise="new_rows"), rows)
+    assert model.status_ == "completed"
+    assert model.violation_ == 0
+    assert model.new_row_gaps_["demographic_parity"].how == "the constant score itself"
+    assert np.ptp(model.decision_function(rows[0])) < 1e-12
+    assert model.predict(rows[0])[0] == np.bincount(rows[1]).argmax()  # the constant with fewer errors
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
+@pytest.mark.parametrize(("n", "n_estimates"), [(150, 1), (600, 2)])
+def test_bounds_below_what_chance_makes_of_a_metric_are_not_searched_for(n, n_estimates, monkeypatch):
+    X, y, groups = make_biased_classification(n_samples=n, random_state=0)
+    _missed_by_all_fits(monkeypatch)
+    estimated, problems = PartialParityClassifier._estimated, []
+
+    def counted(self, solver, problem, *others):
+        problems.append(problem)
+        return estimated(self, solver, problem, *others)
+
+    monkeypatch.setattr(PartialParityClassifier, "_estimated", counted)
+    model = PartialParityClassifier(0.1, constraint="statistical_parity", promise="new_rows", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="the best constant score within it was taken"):
+        fitted(model, (X[:, :2], y, groups))
+    assert len(problems) == n_estimates
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
