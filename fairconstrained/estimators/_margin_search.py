@@ -18,8 +18,9 @@ _SLOPE, _LEAST_SLOPE, _LARGEST_SLOPE = 1.0, 0.25, 1.5
 _FURTHER = 1.2
 #: Share of a bound that one trial takes off at most. Bounds near zero leave hardly a model, and take the longest fits.
 _LARGEST_STEP = 2 / 3
-#: Multiples of the fall that is expected of a bound of zero. Where an estimate has to fall by more, no bound will do.
-_HOPELESS = 2.0
+#: Multiples of the fall that is expected of a bound of zero, beyond which no bound will do, and the share of a bound
+#: that has to be taken off before this is said: the noise of an estimate hides what smaller steps bring.
+_HOPELESS, _TOLD_BY = 2.0, 0.5
 #: Share of ``kappa`` that is worth one more trial, if a bound may be as much larger.
 _WORTH_A_TRIAL = 0.2
 #: Where that trial lies between the bound that is expected to be just small enough, and the one known to be.
@@ -92,7 +93,8 @@ def _larger(trials: Sequence[Trial], largest: np.ndarray) -> np.ndarray | None:
     slopes = np.full(left.shape, _SLOPE)
     if len(trials) > 1:
         needed = np.divide(last.excess, left, out=np.full(left.shape, np.inf), where=left > 0)
-        if (is_missed & (needed > _HOPELESS * np.maximum(_slopes(first, last), 0.0))).any():
+        is_told = last.margins >= _TOLD_BY * largest
+        if (is_missed & is_told & (needed > _HOPELESS * np.maximum(_slopes(first, last), 0.0))).any():
             return None
         slopes = np.clip(_slopes(trials[-2], last), _LEAST_SLOPE, _LARGEST_SLOPE)
     steps = np.where(is_missed, np.minimum(_FURTHER * last.excess / slopes, _LARGEST_STEP * left), 0.0)

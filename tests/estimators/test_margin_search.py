@@ -52,6 +52,14 @@ def test_a_search_ends_where_a_smaller_bound_leads_to_a_larger_estimate():
     assert bound == 0.05  # the nearest estimate
 
 
+def test_noise_after_a_small_step_does_not_end_a_search():
+    estimates = iter([0.053, 0.0535, 0.049])
+    trials, bound = searched(lambda bound: next(estimates) + 0 * bound)
+    assert len(trials) == 3
+    assert trials[1].margins < 0.01 < trials[2].margins
+    assert bound == 0.05 - trials[2].margins
+
+
 def test_a_constant_score_is_avoided_where_a_bound_in_between_is_small_enough():
     trials, bound = searched(lambda bound: np.where(bound < 0.02, np.nan, 1.6 * bound))
     assert trials[1].has_constant
