@@ -322,7 +322,8 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             # the rows of a promise for new rows are those of a span, which depends on the bound
             shared = self._shared_rows if self.promise == "training" else SharedRows(keeps=False)
             # `NewRowEstimates.about` takes the training rows in place of folds of which one has a constant score
-            held = held_out_scores(problem, n_folds, units, fit, starts, shared, ends_at_constant=states is None)
+            ends_at_constant = states is None
+            held = held_out_scores(problem, n_folds, units, fit, starts, shared, ends_at_constant)
         # of means over rows, steps tell it or nothing does
         of_pairs = problem.row_losses is None and self._has_optimism(solver, problem)
         finds_optimism = self.promise == "training" and (self._makes_up_for_optimism(solver) or of_pairs)
