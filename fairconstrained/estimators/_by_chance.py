@@ -1,4 +1,4 @@
-"""What chance alone makes of a bounded metric."""
+"""Values of a bounded metric that chance alone leads to, said in messages."""
 
 from __future__ import annotations
 
