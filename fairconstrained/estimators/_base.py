@@ -19,6 +19,7 @@ from typing_extensions import override
 from fairconstrained.checks.inputs import in_memory, warn_of_another_order
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.data import FairData
+from fairconstrained.estimators._by_chance import noise_of
 from fairconstrained.estimators._last_fit import LastFit
 from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
@@ -64,11 +65,6 @@ _WORSE = "its scores were worse than a constant within the bound, which was take
 _FOUND = "no iterate kept the bound; a search in random directions found scores that do, and these were taken."
 #: Addition to these for a metric that did not exist until then, such as a ratio where nobody was accepted.
 _UNDEFINED = " Of the other models {0.name} does not exist, as {0.why_undefined}."
-#: Addition to `_CONSTANT` where the bound is smaller than what chance makes of the metric.
-_BY_CHANCE = (
-    " By chance alone, {0.name} of scores that do not depend on the group is {1:.3g} on average on these rows; smaller "
-    "values are hard to reach without more rows."
-)
 
 #: Share of ``kappa`` by which bounds are stricter under which a run may keep those that it has missed.
 _STRICTER = 0.5
@@ -412,7 +408,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             is_constant = are_all_equal(problem.scores(state))
             message = _CONSTANT if is_constant else _RESCUED if found is None else _FOUND
             message += self._misses_of_nearest(problem, states)
-            message += _noise_of(problem) if is_constant else ""
+            message += noise_of(problem) if is_constant else ""
             remedy = self._remedy(problem.data, result.stopped_by)
             return replace(result, model_state=state, message=f"{message} {remedy}", multipliers=None)
         return replace(result, model_state=state)
@@ -503,6 +499,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         return "a smaller alpha"
 
     @property
+    @override
     def _less_freedom(self) -> str:
         """Advice where metrics of new rows are larger than those of the training rows."""
         if self._on_scores:
@@ -552,12 +549,6 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _noise_of(problem: Problem) -> str:
-    """Say where a bound is smaller than its metric is by chance, which more rows or a larger kappa would change."""
-    values = ((constraint, constraint.value_by_chance) for constraint in problem.constraints)
-    return "".join(_BY_CHANCE.format(*pair) for pair in values if pair[1] > pair[0].kappa)
 
 
 def _searched_beside(problem: Problem, result: SolverResult) -> SolverResult:

@@ -61,6 +61,7 @@ class BoundsNewRows:
         ``new_row_gaps_``. Then ``constraint_values_``, those of the training rows, may be larger or smaller. The fit
         aims a quarter of a standard error of the estimate lower, but not below half of ``kappa``, and takes several
         fits of each fold: of linear scores these are fits without bounds, and a search in few directions follows.
+        Where no fit has an estimate within ``kappa``, but a constant score has, that is taken, with a warning.
     new_row_folds : int, "auto" or None, default="auto"
         Number of folds for ``new_row_gaps_``, see :doc:`/guide/kappa`. "auto": 5 with the solvers "cross_fitted" and
         "cross_fitted_network", and 20 where losses of linear scores take one step for each in place of a fit; elsewhere
@@ -321,7 +322,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             # the rows of a promise for new rows are those of a span, which depends on the bound
             shared = self._shared_rows if self.promise == "training" else SharedRows(keeps=False)
             # `NewRowEstimates.about` takes the training rows in place of folds of which one has a constant score
-            ends_at_constant = self.promise == "training" and states is None
+            ends_at_constant = states is None
             held = held_out_scores(problem, n_folds, units, fit, starts, shared, ends_at_constant)
         # of means over rows, steps tell it or nothing does
         of_pairs = problem.row_losses is None and self._has_optimism(solver, problem)

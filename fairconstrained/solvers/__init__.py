@@ -17,7 +17,7 @@ from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._kkt import KKTConditions, kkt_conditions
 from fairconstrained.solvers._order_search import ordered_within
 from fairconstrained.solvers._polish import polished
-from fairconstrained.solvers._rescaling import best_rescaled, no_worse_than_constants
+from fairconstrained.solvers._rescaling import best_constant, best_rescaled, no_worse_than_constants
 from fairconstrained.solvers._shifting import beats_constants, best_shifted
 from fairconstrained.solvers._stationarity import Stationarity, near_stationarity, stationarity
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
@@ -113,6 +113,7 @@ __all__ = [
     "StoppedBy",
     "SwitchingSubgradient",
     "beats_constants",
+    "best_constant",
     "best_rescaled",
     "best_shifted",
     "has_steps",

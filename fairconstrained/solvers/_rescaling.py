@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._score_plane import GAIN, HALVINGS, ROUNDING, Proposal, ScorePlane, is_within
 
-__all__ = ["best_rescaled", "constant_scores", "no_worse_than_constants"]
+__all__ = ["best_constant", "best_rescaled", "constant_scores", "no_worse_than_constants"]
 
 #: Multiples of the scores of every class that may hedge better than the scores themselves.
 _SMALLER = (*2.0 ** -np.arange(1, 6), 0.0)
@@ -208,15 +208,22 @@ def constant_scores(problem: Problem, state: Any) -> Any:
     return constant if constant is not None and Proposal(problem, constant).is_in_domain else None
 
 
-def no_worse_than_constants(problem: Problem, state: Any) -> Any:
-    """Return a state within the bounds, or that of constant scores within them if these have a lower loss."""
+def best_constant(problem: Problem, state: Any) -> Any:
+    """Return the state of the best constant scores within the bounds; None where there is none, or it is not known."""
     constant = constant_scores(problem, state)
     if constant is None:
-        return state
+        return None
     found = best_rescaled(problem, [constant])
-    scores = problem.scores(found)
-    is_better = problem.loss_at(scores) < problem.loss_at(problem.scores(state)) * (1 - GAIN)
-    return found if is_better and problem.holds(scores) else state
+    return found if problem.holds(problem.scores(found)) else None
+
+
+def no_worse_than_constants(problem: Problem, state: Any) -> Any:
+    """Return a state within the bounds, or that of constant scores within them if these have a lower loss."""
+    found = best_constant(problem, state)
+    if found is None:
+        return state
+    is_better = problem.loss_at(problem.scores(found)) < problem.loss_at(problem.scores(state)) * (1 - GAIN)
+    return found if is_better else state
 
 
 def _tolerances(problem: Problem, scores: np.ndarray) -> np.ndarray:

@@ -351,11 +351,20 @@ def test_a_floor_without_a_bound_is_estimated_beside_another_constraint(rows):
 
 
 @pytest.mark.slow
-def test_a_promise_that_is_not_kept_is_said(wide):
-    with pytest.warns(ConvergenceWarning, match=r"No smaller bound in the fit kept it"):
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
+def test_a_promise_that_only_a_constant_score_keeps_is_kept_by_it(wide):
+    with pytest.warns(ConvergenceWarning, match=r"the best constant score within it was taken"):
         model = fitted(rates(0.0, promise="new_rows"), wide)
+    assert model.status_ == "completed"
+    assert model.violation_ == 0
+
+
+def test_a_promise_that_is_not_kept_is_said(rows, monkeypatch):
+    _missed_by_all_fits(GroupLossClassifier, monkeypatch, 0.6)
+    with pytest.warns(ConvergenceWarning, match=r"No smaller bound in the fit kept it"):
+        model = fitted(GroupLossClassifier(0.5, promise="new_rows", random_state=0), rows)
     assert model.status_ == "infeasible"
-    assert model.violation_ == pytest.approx(model.new_row_gaps_["demographic_parity"].estimate)
+    assert model.violation_ == pytest.approx(0.1)  # constant scores have a loss of about log 2
 
 
 def test_promise_without_folds(rows):
@@ -491,6 +500,48 @@ def test_where_models_of_folds_are_other_ones_the_bound_on_training_rows_becomes
     most = 0.2 + model.granularity_["demographic_parity"]
     assert model.status_ == "optimal"  # where the cross-fitted scores have a gap of 0.02, their combination has 0.48
     assert max(gap.estimate, value) <= most
+
+
+def _missed_by_all_fits(estimator, monkeypatch, estimate=0.3):
+    """Estimates of all fits that are far beyond the bound."""
+
+    def estimated(self, solver, problem, *others):
+        gaps = {each.name: NewRowGap(estimate, 0.02, "5-fold cross-fitting") for each in problem.constraints}
+        return NewRowEstimates(gaps)
+
+    monkeypatch.setattr(estimator, "_estimated", estimated)
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
+def test_where_no_fit_keeps_the_promise_a_constant_score_is_taken(rows, monkeypatch):
+    _missed_by_all_fits(PartialParityClassifier, monkeypatch)
+    with pytest.warns(
+        ConvergenceWarning, match=r"the best constant score within it was taken.* Loosen kappa, pass more"
+    ):
+        model = fitted(rates(0.05, promise="new_rows"), rows)
+    assert model.status_ == "completed"
+    assert model.violation_ == 0
+    assert model.new_row_gaps_["demographic_parity"].how == "the constant score itself"
+    assert np.ptp(model.decision_function(rows[0])) < 1e-12
+    assert model.predict(rows[0])[0] == np.bincount(rows[1]).argmax()  # the constant with fewer errors
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
+@pytest.mark.parametrize(("n", "n_estimates"), [(150, 1), (600, 2)])
+def test_bounds_below_what_chance_makes_of_a_metric_are_not_searched_for(n, n_estimates, monkeypatch):
+    X, y, groups = make_biased_classification(n_samples=n, random_state=0)
+    _missed_by_all_fits(PartialParityClassifier, monkeypatch)
+    estimated, problems = PartialParityClassifier._estimated, []
+
+    def counted(self, solver, problem, *others):
+        problems.append(problem)
+        return estimated(self, solver, problem, *others)
+
+    monkeypatch.setattr(PartialParityClassifier, "_estimated", counted)
+    model = PartialParityClassifier(0.1, constraint="statistical_parity", promise="new_rows", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="the best constant score within it was taken"):
+        fitted(model, (X[:, :2], y, groups))
+    assert len(problems) == n_estimates
 
 
 @pytest.mark.slow
