@@ -21,6 +21,7 @@ from fairconstrained.solvers import SolverResult, Status, StoppedBy
 
 __all__ = ["notices"]
 
+_SCALE = "Put sklearn.preprocessing.StandardScaler before it in a pipeline."
 #: A warning: its text and its category.
 Notice = tuple[str, type[Warning]]
 
@@ -48,6 +49,9 @@ def notices(
     columns = problem.model.unscaled_columns(problem.data)
     if columns.size:
         yield _unscaled(estimator, columns), ConvergenceWarning
+    columns = problem.model.tiny_columns(problem.data)
+    if columns.size:
+        yield _tiny(estimator, columns, problem.model.least_size), ConvergenceWarning
     if estimator._lacks_bound(problem):
         yield _nothing_bounded(estimator), FairnessWarning
     else:
@@ -68,12 +72,23 @@ def notices(
 
 def _unscaled(estimator: Any, columns: np.ndarray) -> str:
     """Return the warning for features whose values are too large for a network."""
-    names = np.asarray(getattr(estimator, "feature_names_in_", np.arange(estimator.n_features_in_)))
     return (
-        f"The values of the features {shortened(names[columns].tolist())} of X are so large (with a root mean square "
-        "above 10) that the network learns little from the others. Put sklearn.preprocessing.StandardScaler before it "
-        "in a pipeline."
+        f"The values of the features {_named(estimator, columns)} of X are so large (with a root mean square "
+        f"above 10) that the network learns little from the others. {_SCALE}"
     )
+
+
+def _tiny(estimator: Any, columns: np.ndarray, least: float) -> str:
+    """Return the warning for features whose values are too small for a network, or beside a penalty."""
+    return (
+        f"The values of the features {_named(estimator, columns)} of X are so small (none is above {least:g}) that the "
+        f"model learns next to nothing from them. {_SCALE}"
+    )
+
+
+def _named(estimator: Any, columns: np.ndarray) -> str:
+    names = np.asarray(getattr(estimator, "feature_names_in_", np.arange(estimator.n_features_in_)))
+    return shortened(names[columns].tolist())
 
 
 def _not_settled(estimator: Any, stopped_by: StoppedBy) -> str:

@@ -43,8 +43,8 @@ class LinearScores(BaseFairEstimator):
     alpha : float, default=1e-4
         Weight of the l2 penalty on the coefficients, or on the weights of a module (not its biases). Its effect depends
         on the units of the features, as in scikit-learn's `LogisticRegression`: with features of the order of 1e-8 the
-        scores are nearly constant. Standardise the features; with ``alpha=0``, linear scores do not depend on the
-        units.
+        scores are nearly constant, and `fit` warns. Standardise the features; with ``alpha=0``, linear scores do not
+        depend on the units.
 
     Attributes
     ----------

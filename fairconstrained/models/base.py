@@ -12,6 +12,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData, Rows
+from fairconstrained.features import extremes, squares
 from fairconstrained.models.parts import Coordinates, DirectionShifts, LastLayer, Rescaling, ScoreShifts
 
 __all__ = [
@@ -142,6 +143,23 @@ class Model(ABC):
     def unscaled_columns(self, data: FairData) -> np.ndarray:
         """Return the numbers of the features whose units are too large to learn from; by default none are."""
         return np.empty(0, dtype=int)
+
+    @property
+    def least_size(self) -> float:
+        """Absolute value that some value of a feature has to exceed if the model is to learn from it; by default 0."""
+        return 0.0
+
+    def tiny_columns(self, data: FairData) -> np.ndarray:
+        """Return the numbers of the features whose units are too small to learn from, see `least_size`."""
+        least = self.least_size
+        if not least:
+            return np.empty(0, dtype=int)
+        X, weights = self.row_features(data), data.weights.numpy()
+        # less work than the extremes, and seldom more than this is necessary
+        if (squares(X, weights) > least**2 * weights.sum()).all():
+            return np.empty(0, dtype=int)
+        sizes = np.maximum(*map(np.abs, extremes(X)))
+        return np.flatnonzero((sizes > 0) & (sizes <= least))
 
     def shifts(self, data: FairData, shared: bool = False) -> ScoreShifts | None:
         """Ways to add constants to scores.

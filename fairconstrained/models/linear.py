@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +35,9 @@ __all__ = ["LinearModel"]
 
 #: Curvature of the penalty that weighs as much as that of a logistic loss of standardised features, at most 1/4.
 _CURVATURE = 4.0
+#: Size of a feature, relative to that for which the penalty weighs as much as the losses, below which the penalty
+#: weighs a hundred times as much; and the largest size that is small in itself, whatever the penalty.
+_FAINT, _SMALL = 0.1, 0.01
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,11 @@ class LinearModel(OutputModel, LinearMoments):
         gradient = np.zeros((self.n_copies, self.n_features + self.fit_intercept))
         gradient[:, : self.n_features] = self.alpha * self.unpack(params)[0]
         return float(gradient.ravel() @ params) / 2, gradient.ravel()
+
+    @property
+    @override
+    def least_size(self) -> float:
+        return min(_FAINT * math.sqrt(_CURVATURE * self.alpha), _SMALL)
 
     def coordinates(self, data: FairData, penalised: bool = False) -> Coordinates:
         """Coefficients of the standardised features, without standardising the (perhaps sparse) features.

@@ -29,6 +29,8 @@ _AT_ONCE = 1024
 
 #: Root of the mean square of a feature beyond which the first layer's units hardly depend on any smaller one.
 _LARGE = 10.0
+#: Largest absolute value of a feature that is too small.
+_SMALL = 0.01
 
 #: Weights of shape (n_out, n_in), and biases.
 _Layer = tuple[np.ndarray, np.ndarray]
@@ -127,6 +129,11 @@ class Perceptron(ModuleModel):
     def unscaled_columns(self, data: FairData) -> np.ndarray:
         weights = data.weights.numpy()
         return np.flatnonzero(squares(self.row_features(data), weights) > _LARGE**2 * weights.sum())
+
+    @property
+    @override
+    def least_size(self) -> float:
+        return _SMALL
 
     def divided(self, n_parts: int, fewest: int) -> Perceptron | None:
         """A network of which so many fit side by side into the hidden layers of this one, with one score.

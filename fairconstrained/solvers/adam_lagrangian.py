@@ -111,6 +111,10 @@ class AdamLagrangian(StochasticSolver):
         """Implement `Solver.for_parts`, with as many epochs: rows that are seen as often are memorised as well."""
         return replace(self, max_epochs=self.n_epochs(problem))
 
+    @override
+    def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
+        return super().first_method(problem, problem.unless_constant(start), rng)
+
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _AdamLagrangian(self, z, problem, int(rng.integers(2**31)))
 

@@ -153,7 +153,7 @@ class CrossFitted(Solver):
         on_all_rows, recorder = self._on_all_rows(problem), Recorder(callback, self.verbose)
         if not problem.component_names:
             return on_all_rows.solve(problem, None, random_state, callback)
-        known = solver_state(start, _Known, problem.data)
+        known = solver_state(problem.unless_constant(start), _Known, problem.data)
         if known is not None and known.n_folds != self.n_folds:
             known = None
         models, near = (None, None) if known is None else (known.models, known.start)

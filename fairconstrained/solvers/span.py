@@ -134,7 +134,7 @@ class Span(Solver):
         Steps of `SequentialQuadratic` begin at the unconstrained model then.
         """
         begin = time.perf_counter()
-        start = None if start is None else start.on(problem.data)
+        start = problem.unless_constant(None if start is None else start.on(problem.data))
         known = solver_state(start, _Known)
         inner = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
         quick = SequentialQuadratic(min(self.max_iter, SequentialQuadratic.max_iter), self.tol, verbose=self.verbose)

@@ -9,6 +9,7 @@ from fairconstrained import (
     FairRanker,
     GroupLossClassifier,
     GroupLossRegressor,
+    LossParityClassifier,
     MinorityRateClassifier,
     NeymanPearsonClassifier,
     PairwiseParityClassifier,
@@ -16,10 +17,13 @@ from fairconstrained import (
     PartialParityRegressor,
     RateParityClassifier,
 )
+from fairconstrained.exceptions import ConvergenceWarning
 
 #: Powers of two, with which every rounding error is the same in other units; near to 1e-8, 1e8 and 1e6.
 UNITS = {"small": 2.0**-27, "large": 2.0**27, "mixed": 2.0 ** np.array([-20, 0, 20])}
 FREE = {"alpha": 0.0}
+#: The warning for features of tiny units.
+TINY = "of X are so small"
 MODELS = {
     "statistical_parity": (PartialParityClassifier, {"kappa": 0.1}),
     "demographic_parity": (PartialParityClassifier, {"kappa": 0.1, "constraint": "demographic_parity"}),
@@ -87,6 +91,7 @@ def test_without_a_penalty_units_do_not_matter(name, units, rows, reference):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:The values of the features .* of X are so small")
 @pytest.mark.parametrize("units", [1e-8, 1e-12, 1e8])
 @pytest.mark.parametrize(
     "name", ["statistical_parity", "demographic_parity", "group_auc", "regressor", "rate", "ranker", "error"]
@@ -119,6 +124,24 @@ def test_a_ball_that_leaves_tiny_features_nothing_to_do(rows):
     X, y, _ = rows
     model = NeymanPearsonClassifier({0: 0.3}, radius=2.0).fit(1e-200 * X, y)
     assert model.status_ == "optimal"
+
+
+def test_a_feature_that_is_tiny_beside_the_penalty_is_named(rows):
+    X, y, groups = rows
+    units = np.array([1.0, 1e-9, 1.0])
+    with pytest.warns(ConvergenceWarning, match=rf"features \[1\] {TINY}.*StandardScaler"):
+        GroupLossClassifier(1.0, new_row_folds=None).fit(X * units, y, sensitive_features=groups)
+    GroupLossClassifier(1.0, alpha=0.0, new_row_folds=None).fit(X * units, y, sensitive_features=groups)
+    # a feature of zeros, and one with few values that are none, are no matter of units
+    rare = np.column_stack([X[:, 0], np.zeros(len(y)), np.arange(len(y)) == 0])
+    GroupLossClassifier(1.0, alpha=0.1, new_row_folds=None).fit(rare, y, sensitive_features=groups)
+
+
+def test_a_network_warns_of_tiny_features(rows):
+    X, y, groups = rows
+    model = LossParityClassifier(0.5, hidden_layer_sizes=(4,), max_epochs=3, random_state=0, new_row_folds=None)
+    with pytest.warns(ConvergenceWarning, match=TINY):
+        model.fit(X * 1e-6, y, sensitive_features=groups)
 
 
 @pytest.mark.parametrize("unit", [2.0**-13, 2.0**17])

@@ -298,6 +298,14 @@ def test_a_warm_start_from_the_result_goes_on_with_training(two_groups):
     assert gap_of(problem, then.model_state) <= 0.005 + 1e-9
 
 
+def test_a_warm_start_from_a_network_of_zeros_is_none(two_groups):
+    """A network of zeros gives all rows the same score, and it has no slope that would lead away from there."""
+    problem = problem_of(two_groups, LossParity(0.005))
+    warm, cold = solve(problem, start=Start(np.zeros(problem.n_params))), solve(problem)
+    np.testing.assert_array_equal(warm.model_state, cold.model_state)
+    assert np.ptp(problem.scores(warm.model_state)) > 0.1
+
+
 def test_a_domain_is_refused(two_groups):
     problem = replace(problem_of(two_groups, LossParity(0.1)), domain=L2Ball(1.0))
     with pytest.raises(IncompatibleProblem, match="'adam_lagrangian' does not take the domain"):

@@ -125,6 +125,8 @@ def test_where_newton_steps_diverge_iterations_follow(make_data, make_problem, m
         ("augmented_lagrangian", StatisticalParity),
         ("augmented_lagrangian", LossParity),
         ("sequential_quadratic", DemographicParity),
+        ("span", DemographicParity),
+        ("cross_fitted", DemographicParity),
     ],
 )
 def test_a_run_from_constant_scores_is_one_without_a_start(make_data, make_problem, name, notion):
