@@ -1,9 +1,11 @@
 """Rows in several processes, in files, and on a Dask cluster: seconds, bytes, memory, and what they let one expect.
 
-``python -m benchmarks.distributed [processes traffic disk machines dask]`` writes a CSV each.
+``python -m benchmarks.distributed [processes shares traffic disk machines dask]`` writes a CSV each.
 
 processes
     The same fit with all rows in one process and with half of them in each of two; one thread a process.
+shares
+    Processor seconds of two processes, of which the first one holds half of the rows or fewer.
 traffic
     Bytes and rounds of a fit with 1 to 8 processes, which do not depend on the machine.
 machines
@@ -54,6 +56,8 @@ KAPPA = 0.05
 LATENCY, BANDWIDTH = 50e-6, 10e9 / 8
 #: Runs of every fit of `measure_processes`, of which the least seconds count.
 RUNS = 2
+#: Shares of the rows that the first of two processes holds in `measure_shares`.
+SHARES = (0.5, 0.25, 0.0)
 
 
 def estimator(**params: Any) -> PartialParityClassifier:
@@ -102,19 +106,22 @@ def _timed(kind: Any, name: str) -> list[float]:
     return seconds
 
 
-def _part(rank: int, size: int, store: str, rows: Callable[..., Any], arguments: tuple, answers: Any) -> None:
-    """One process: fits with its share of the rows, and answers with what it took."""
+def _part(
+    rank: int, size: int, share: float, store: str, rows: Callable[..., Any], arguments: tuple, answers: Any
+) -> None:
+    """One process: fits with its share of the rows, ``share`` in the first one, and answers with what it took."""
     set_threads(1)
     warnings.simplefilter("ignore")
     channels, leaders, with_rows = _made(Channel), _made(LeaderParts), _timed(HeldRows, "result")
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
     X, y, groups = rows(*arguments)
-    ends = np.linspace(0, y.size, size + 1).astype(int)
+    ends = (y.size * np.array([0, *np.linspace(share, 1, size)])).astype(int)
     own = slice(ends[rank], ends[rank + 1])
     X, y_own, groups = X[own], y[own], groups[own]
     begin, worked = time.perf_counter(), time.process_time()
     model = processes.fit(estimator(), X, y_own, sensitive_features=groups)
     measured = {
+        "rank": rank,
         "seconds": time.perf_counter() - begin,
         "processor_seconds": time.process_time() - worked,
         "of_rows": sum(with_rows),
@@ -128,19 +135,19 @@ def _part(rank: int, size: int, store: str, rows: Callable[..., Any], arguments:
     dist.destroy_process_group()
 
 
-def in_processes(size: int, rows: Callable[..., Any], *arguments: Any) -> pd.DataFrame:
-    """Return what a fit in so many processes takes in every one of them, see `_part`."""
+def in_processes(size: int, rows: Callable[..., Any], *arguments: Any, share: float | None = None) -> pd.DataFrame:
+    """Return what a fit in so many processes takes in every one of them, see `_part`; None: equal shares."""
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
-        given = (size, str(Path(folder) / "store"), rows, arguments, answers)
+        given = (size, 1 / size if share is None else share, str(Path(folder) / "store"), rows, arguments, answers)
         started = [context.Process(target=_part, args=(rank, *given)) for rank in range(size)]
         for process in started:
             process.start()
         found = [answers.get() for _ in started]
         for process in started:
             process.join()
-    return pd.DataFrame(found)
+    return pd.DataFrame(found).sort_values("rank", ignore_index=True)
 
 
 def _sent(parts: pd.DataFrame) -> tuple[float, float, float]:
@@ -149,13 +156,17 @@ def _sent(parts: pd.DataFrame) -> tuple[float, float, float]:
     return rounds, n_bytes / 2, n_messages / 2
 
 
-def measure_processes(quick: bool) -> pd.DataFrame:
-    """Seconds with all rows in one process and in two, in turns, and those for which the busier one computes."""
-    cases = {
+def _generated(quick: bool) -> dict[str, tuple[Callable[..., Any], tuple]]:
+    """Generated data by name: a function that makes them, and its arguments."""
+    return {
         "generated, dense": (dense, (20_000, 20) if quick else (200_000, 200)),
         "generated, few features": (dense, (20_000, 10) if quick else (400_000, 20)),
-        **({} if quick else {"ACS income, sparse": (acs, ())}),
     }
+
+
+def measure_processes(quick: bool) -> pd.DataFrame:
+    """Seconds with all rows in one process and in two, in turns, and those for which the busier one computes."""
+    cases = {**_generated(quick), **({} if quick else {"ACS income, sparse": (acs, ())})}
     records = []
     for name, (rows, arguments) in cases.items():
         runs = [[in_processes(size, rows, *arguments) for size in (1, 2)] for _ in range(1 if quick else RUNS)]
@@ -182,6 +193,26 @@ def measure_processes(quick: bool) -> pd.DataFrame:
                 "difference_of_objectives": abs(first["objective"].iloc[0] - second["objective"].iloc[0]),
             }
         )
+    return pd.DataFrame(records)
+
+
+def measure_shares(quick: bool) -> pd.DataFrame:
+    """Processor seconds of two processes by the share of the rows that the first one, which does the rest, holds."""
+    records = []
+    for name, (rows, arguments) in _generated(quick).items():
+        for share in SHARES:
+            found = in_processes(2, rows, *arguments, share=share)
+            records.append(
+                {
+                    "data": name,
+                    "rows": arguments[0],
+                    "features": arguments[1],
+                    "share_of_first": share,
+                    "processor_seconds_first": found["processor_seconds"][0],
+                    "processor_seconds_second": found["processor_seconds"][1],
+                    "objective": found["objective"][0],
+                }
+            )
     return pd.DataFrame(records)
 
 
@@ -368,6 +399,7 @@ def measure_dask(quick: bool) -> pd.DataFrame:
 
 PARTS = {
     "processes": measure_processes,
+    "shares": measure_shares,
     "traffic": measure_traffic,
     "disk": measure_disk,
     "machines": measure_machines,

@@ -33,3 +33,12 @@ def test_the_model_of_costs_adds_up_what_was_measured(monkeypatch, tmp_path):
     assert table.loc[(1e7, 2), "seconds_of_sending"] == pytest.approx(100 * (50e-6 + 8e7 / 1.25e9))
     assert table.loc[(1e7, 1), "seconds_of_sending"] == 0
     assert table.loc[(1e7, 2), "gib_of_the_first"] == pytest.approx(200 * 1e7 / 2**30)
+
+
+def test_the_first_of_two_processes_may_hold_no_rows():
+    halves, none = (distributed.in_processes(2, distributed.dense, 600, 4, share=share) for share in (0.5, 0.0))
+    assert halves["rank"].tolist() == none["rank"].tolist() == [0, 1]
+    assert (halves["of_rows"] > 0).all()
+    assert none["of_rows"][0] == 0 < none["of_rows"][1]
+    assert halves["bytes"][0] < none["bytes"][0]  # they are sent for the rows of the second process
+    assert none["objective"][0] == pytest.approx(halves["objective"][0], rel=1e-9)

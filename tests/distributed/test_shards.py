@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -69,8 +69,9 @@ def test_every_process_returns_the_model_of_all_rows(name):
 @pytest.mark.usefixtures("in_parts")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, N), min_size=1, max_size=4).map(sorted), st.booleans(), st.booleans())
+@example([0], False, False)
 def test_rows_may_be_divided_in_any_way(ends, by_group, sparse):
-    """Also with processes without rows, and groups of which one process has all rows."""
+    """Also with processes without rows, such as the first one, and groups of which one process has all rows."""
     X, y, group = rows()
     order = np.argsort(group, kind="stable") if by_group else np.arange(N)
     X, y, group = X[order], y[order], group[order]
