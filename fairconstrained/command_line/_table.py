@@ -37,6 +37,8 @@ class AuditTable:
         Positive label, as it stands in the file.
     threshold : float or None
         Scores above it are positive; None where the decisions are given and the scores tell no threshold.
+    is_label_asked : bool
+        Whether the user has said which label is positive.
     """
 
     labels: pd.Series
@@ -47,6 +49,7 @@ class AuditTable:
     strata: pd.DataFrame | None
     pos_label: Any
     threshold: float | None
+    is_label_asked: bool = True
 
     @classmethod
     def read(cls, options: Namespace) -> AuditTable:
@@ -76,13 +79,17 @@ class AuditTable:
             strata=frame[options.strata] if options.strata else None,
             pos_label=_positive(labels, options.pos_label),
             threshold=_threshold(scores, options.threshold, decided=options.decision is not None),
+            is_label_asked=options.pos_label is not None,
         )
 
     @property
     def reading(self) -> str:
         """Return one sentence on how labels and decisions are read."""
         decided = f"the column {self.decisions.name!r} says" if self.decisions is not None else self._scored
-        return f"Label {self.labels.name!r}: {self.pos_label!r} is positive. Decision: {decided}."
+        # the order of numbers has a meaning, that of words has none
+        is_guess = isinstance(self.pos_label, str) and not self.is_label_asked
+        why = ", as it comes last in the alphabet (--pos-label names the other)" if is_guess else ""
+        return f"Label {self.labels.name!r}: {self.pos_label!r} is positive{why}. Decision: {decided}."
 
     @property
     def _scored(self) -> str:
@@ -111,8 +118,10 @@ def _csv(path: Path, separator: str) -> pd.DataFrame:
 
 def _columns(frame: pd.DataFrame, wanted: list[str], path: Path) -> pd.DataFrame:
     """The wanted columns, all of which are there, and without missing values."""
-    known = list(map(str, frame.columns))
+    known = [str(name).strip() for name in frame.columns]  # as in the arguments
     for name in wanted:
+        if known.count(name) > 1:
+            raise ValueError(f"{path} has several columns {name!r}, up to blanks around the name: rename them.")
         if name not in known:
             hint = " (is --separator right?)" if len(known) == 1 else ""
             raise ValueError(
@@ -147,7 +156,8 @@ def _numbers(frame: pd.DataFrame, name: str | None) -> pd.Series | None:
     if wrong.size:
         raise ValueError(
             f"column {name!r} should hold numbers, and {wrong.size} of {len(column)} values are not, such as "
-            f"{column.iloc[wrong[0]]!r} in {_rows(wrong[:1])}."
+            f"{column.iloc[wrong[0]]!r} in {_rows(wrong[:1])}. Write numbers with a decimal point, and without "
+            "units or signs such as %."
         )
     return numbers
 
@@ -158,7 +168,7 @@ def _decisions(decisions: pd.Series, labels: pd.Series) -> pd.Series:
     if unknown:
         raise ValueError(
             f"column {decisions.name!r} should hold labels of column {labels.name!r}, {shortened(labels.unique())}, "
-            f"and holds {shortened(unknown)}."
+            f"and holds {shortened(unknown)}. Write the same two words or numbers in both columns."
         )
     return decisions
 

@@ -366,7 +366,7 @@ def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
             text = f"{', and '.join(told)}.{_examples(plan, category, affected, fits)}"
             warnings.warn(text, category, stacklevel=5)
     others = [warning for fit in fits for warning in fit.warned if not issubclass(warning[0], _TOLD_TOGETHER)]
-    for category, message in dict.fromkeys([*others, *(warning for walk in walks for warning in walk.warnings)]):
+    for category, message in dict.fromkeys([*others, *(warning for done in walks for warning in done.warnings)]):
         of_fit = issubclass(category, FairnessWarning)  # which may name parameters of the estimator
         warnings.warn(f"{plan.last_name}: {message}" if of_fit else message, category, stacklevel=5)
 

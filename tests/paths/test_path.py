@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -355,7 +356,7 @@ def test_one_warning_for_all_fits_that_missed_their_bound(classes):
 class Telling(RateParityClassifier):
     """Warns of other things than its status, for some bounds."""
 
-    said = {0.2: "stopped in iteration 3.", 0.1: "stopped in iteration 51.", 0.05: "diverged."}
+    said: ClassVar[dict] = {0.2: "stopped in iteration 3.", 0.1: "stopped in iteration 51.", 0.05: "diverged."}
 
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
         super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
