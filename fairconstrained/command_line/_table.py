@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import roc_auc_score
 
-from fairconstrained.checks.messages import meant, shortened
+from fairconstrained.checks.messages import level_of_caller, meant, shortened
+from fairconstrained.exceptions import FairnessWarning
 
 __all__ = ["AuditTable"]
 
@@ -37,8 +40,6 @@ class AuditTable:
         Positive label, as it stands in the file.
     threshold : float or None
         Scores above it are positive; None where the decisions are given and the scores tell no threshold.
-    is_label_asked : bool
-        Whether the user has said which label is positive.
     """
 
     labels: pd.Series
@@ -49,7 +50,6 @@ class AuditTable:
     strata: pd.DataFrame | None
     pos_label: Any
     threshold: float | None
-    is_label_asked: bool = True
 
     @classmethod
     def read(cls, options: Namespace) -> AuditTable:
@@ -79,17 +79,25 @@ class AuditTable:
             strata=frame[options.strata] if options.strata else None,
             pos_label=_positive(labels, options.pos_label),
             threshold=_threshold(scores, options.threshold, decided=options.decision is not None),
-            is_label_asked=options.pos_label is not None,
         )
 
     @property
     def reading(self) -> str:
         """Return one sentence on how labels and decisions are read."""
         decided = f"the column {self.decisions.name!r} says" if self.decisions is not None else self._scored
-        # the order of numbers has a meaning, that of words has none
-        is_guess = isinstance(self.pos_label, str) and not self.is_label_asked
-        why = ", as it comes last in the alphabet (--pos-label names the other)" if is_guess else ""
-        return f"Label {self.labels.name!r}: {self.pos_label!r} is positive{why}. Decision: {decided}."
+        return f"Label {self.labels.name!r}: {self.pos_label!r} is positive. Decision: {decided}."
+
+    def warn_of_reversed(self) -> None:
+        """Warn where the label that is taken as positive, in the order of words, is the one with the lower scores."""
+        is_positive = self.labels == self.pos_label
+        if self.scores is not None and roc_auc_score(is_positive, self.scores) < 0.5:
+            other = self.labels[~is_positive].iloc[0]
+            warnings.warn(
+                f"{self.pos_label!r} is read as the positive label, and its rows have the lower scores. If a high "
+                f"score speaks for {other!r}, add --pos-label {other}.",
+                FairnessWarning,
+                stacklevel=level_of_caller(),
+            )
 
     @property
     def _scored(self) -> str:

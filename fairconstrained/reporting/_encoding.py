@@ -136,7 +136,8 @@ def _warn_of_units(scores: np.ndarray, decisions: np.ndarray, threshold: float) 
     """Warn where the threshold seems to be in other units than the scores, such as 0.5 for percentages."""
     low, high = scores.min(), scores.max()
     is_one_of_probabilities = 0 < threshold < 1 and low >= 0 and high > 1
-    if (is_one_of_probabilities and decisions.mean() > _NEARLY_ALL) or (low < high and not low <= threshold < high):
+    are_probabilities = low >= 0 and high <= 1 and low < high
+    if (is_one_of_probabilities and decisions.mean() > _NEARLY_ALL) or (are_probabilities and threshold >= 1):
         warnings.warn(
             f"y_score goes from {low:g} to {high:g}, and with threshold={threshold:g} {decisions.mean():.0%} of the "
             "decisions are positive. Give the threshold in the units of the scores, such as 50 for percentages.",
