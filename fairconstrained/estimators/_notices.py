@@ -43,7 +43,8 @@ def notices(
     excess : dict
         Excess of every constraint's bounded quantity over ``kappa``.
     """
-    looking_alike = alike_groups(estimator.groups_, estimator._fitted.small, estimator._group_columns)
+    groups = getattr(estimator, "groups_", np.empty(0))  # bounds on the errors of classes need none
+    looking_alike = alike_groups(groups, estimator._fitted.small, estimator._group_columns)
     yield from ((message, FairnessWarning) for message in looking_alike)
     message = result.message_at(scores)
     if message:
