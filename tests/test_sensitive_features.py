@@ -1,5 +1,7 @@
 """Sensitive features that are accepted, and messages about all others, alike in all places that take them."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +21,7 @@ from fairconstrained import (
 )
 from fairconstrained.checks.messages import shortened_table
 from fairconstrained.estimators.grouping import as_labels
+from fairconstrained.exceptions import CostlyBoundWarning
 from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.metrics import (
     granularity,
@@ -327,3 +330,53 @@ def test_two_columns_of_one_name_count_as_they_come():
     fitted = model().fit(X, Y, sensitive_features=groups)
     expected = fitted.decision_function(X, sensitive_features=groups.to_numpy())
     np.testing.assert_array_equal(fitted.decision_function(X, sensitive_features=groups), expected)
+
+
+#: Fits that warn of groups that look alike.
+FITS = {
+    "estimator": lambda: RateParityClassifier(kappa=0.5, new_row_folds=None),
+    "small groups": lambda: RateParityClassifier(kappa=0.01, new_row_folds=None, small_groups="ignore"),
+    "head": lambda: FairHeadClassifier(LogisticRegression(), RateParityClassifier(kappa=0.5, new_row_folds=None)),
+    "thresholds": lambda: GroupThresholdClassifier(LogisticRegression(), kappa=0.5),
+    "shift": lambda: ScoreShiftPostprocessor(LogisticRegression(), kappa=0.5, protected="male"),
+}
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_fits_warn_of_groups_that_look_alike(fit):
+    names = np.array(["Female", "male", "female "], dtype=object)[np.arange(N) % 3]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        FITS[fit]().fit(X, Y, sensitive_features=names)
+    (told,) = [str(each.message) for each in caught if "differ in blanks" in str(each.message)]
+    assert told.startswith("sensitive_features: some values differ in blanks, capitals or type alone, and are groups")
+    assert "['Female', 'female ']. Write them alike if they mean the same." in told
+
+
+def test_merged_groups_of_several_columns_are_told_apart_by_column():
+    names = np.array(["Female"] * 2 + ["male"] * 2, dtype=object)[np.arange(N) % 4]
+    names[:3] = "female "
+    model = PartialParityClassifier(kappa=0.1, constraint="demographic_parity", small_groups="merge")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, Y, sensitive_features=pd.DataFrame({"site": CODES, "sex": names}))
+    assert "(small groups)" in model.groups_.tolist()
+    told = [str(each.message) for each in caught if "differ in blanks" in str(each.message)]
+    assert len(told) == 1
+    assert told[0].startswith("column 'sex' of sensitive_features: some values differ")
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        pd.Series(["A1", "A2", "a 1"] * (N // 3)),
+        CODES.astype(bool),
+        pd.DataFrame({"yes": ["no", "yes"] * (N // 2), "no": ["Yes", "Yes", "No"] * (N // 3)}),
+    ],
+    ids=["names", "booleans", "the same words in two columns"],
+)
+def test_ordinary_groups_bring_no_warning(groups):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=CostlyBoundWarning)
+        RateParityClassifier(kappa=0.9, new_row_folds=None).fit(X, Y, sensitive_features=groups)

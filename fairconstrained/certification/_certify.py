@@ -151,10 +151,11 @@ def certify(
     Raises
     ------
     ValueError
-        If ``delta`` is not in (0, 1), ``kappa`` is negative, lengths differ, there is a single group, a cell that the
-        metric compares is empty (the message prints the counts), the metric is unknown or has no such method, it
-        compares labels and the model is a regressor, it combines columns that the model takes for overlapping groups,
-        ``metric_params`` holds weights, a loss lies outside ``loss_bound``, or the model was fitted on the rows.
+        If ``delta`` is not in (0, 1), ``kappa`` is negative, lengths differ, there is a single group (unless the metric
+        is a floor or a ceiling), a cell that the metric compares is empty (the message prints the counts), the metric
+        is unknown or has no such method, it compares labels and the model is a regressor, it combines columns that the
+        model takes for overlapping groups, ``metric_params`` holds weights, a loss lies outside ``loss_bound``, or the
+        model was fitted on the rows.
     TypeError
         If the model is no estimator, or has no response that the metric could be computed from.
     NotFittedError
@@ -203,7 +204,7 @@ def certify(
     check_model(model, "model")
     check_is_fitted(model)
     overlap = check_unseen(model, X, allow_training_data)
-    check_rows(model, X, y, sensitive_features, function)
+    check_rows(model, X, y, sensitive_features, function, params)
     answers = answers_of(model, X, y, sensitive_features, function, pos_label, random_state)
     sample = Sample(
         function,
@@ -253,8 +254,10 @@ def answers_of(
     return answer.encode(y), answer.values
 
 
-def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Callable[..., Any]) -> None:
-    """Raise a ValueError for lengths that differ, masks, a single group, and groups of the model without rows."""
+def check_rows(
+    model: Any, X: Any, y: Any, sensitive_features: Any, metric: Callable[..., Any], params: Mapping[str, Any]
+) -> None:
+    """Raise a ValueError for lengths that differ, masks, too few groups, and groups of the model without rows."""
     refuse_masked(X=X, y=y)
     if sensitive_features is None:
         if info_of(metric).compares_groups:
@@ -264,7 +267,7 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
     sizes = {"X": _num_samples(X), "y": _num_samples(y), "sensitive_features": groups.codes.size}
     if len(set(sizes.values())) > 1:
         raise ValueError(f"X, y and sensitive_features must have the same number of rows; got {sizes}.")
-    if info_of(metric).compares_groups and len(groups.names) < 2:
+    if len(groups.names) < info_of(metric).least_groups(params):
         raise ValueError(
             f"all {sizes['X']} rows are of one group, {groups.names[0]!r}: there is nothing to compare, and no gap."
         )

@@ -243,15 +243,14 @@ class CertifiedFairClassifier(DelegatesToFitted):
         self.plan_: pd.DataFrame | None = None
         self.status_, self.n_tests_ = "uncertified", 0
         self.calibration_rows_ = np.empty(0, dtype=np.int64)
-        if info_of(judge.metric).compares_groups and (
-            rows.groups is None or len(groups_of(judge.metric, rows.groups).names) < 2
-        ):
+        names = () if rows.groups is None else groups_of(judge.metric, rows.groups).names
+        if len(names) < info_of(judge.metric).least_groups(judge.params):
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", NOTHING_TO_COMPARE, FairnessWarning)  # said below
                 self.estimator_ = fitted(clone(self.estimator), rows)
             warn_user(
                 nothing_to_compare(
-                    () if rows.groups is None else groups_of(judge.metric, rows.groups).names,
+                    names,
                     "Nothing is certified, and the estimator was fitted on all rows.",
                     f"{PASS_GROUPS}.",
                 ),
@@ -278,7 +277,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
         for kappa in to_test:
             self.kappa_ = kappa
             (self.estimator_,) = ladder.fit(rows, [] if kappa is None else [kappa])
-            check_rows(self.estimator_, calibration.X, calibration.y, calibration.groups, judge.metric)
+            check_rows(self.estimator_, calibration.X, calibration.y, calibration.groups, judge.metric, judge.params)
             evidence = judge.evidence(judge.answers(self.estimator_, calibration), calibration)
             metric = info_of(judge.metric)
             certificate = certificate_of(evidence, metric, judge.params, delta, float(self.kappa), _SET_ASIDE)

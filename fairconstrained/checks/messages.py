@@ -20,6 +20,7 @@ __all__ = [
     "NOTHING_TO_COMPARE",
     "PASS_GROUPS",
     "TWO_LARGE_GROUPS",
+    "alike",
     "check_arguments",
     "check_fraction",
     "check_integer",
@@ -36,6 +37,8 @@ __all__ = [
     "warn_user",
 ]
 
+#: Spellings that a warning shows.
+_MOST_SPELLINGS = 10
 #: Entries that a message shows of a long list.
 _MOST = 10
 #: Modules of scikit-learn whose decorators check the parameters of our methods and functions.
@@ -101,6 +104,39 @@ def compares_nothing(name: str, small: Iterable[str]) -> str:
     return (
         f"{name} bounds nothing: its small_groups leaves no groups to compare, as these are too small and were merged "
         f"or left out: {shortened(list(small))}. {TWO_LARGE_GROUPS}"
+    )
+
+
+def alike(where: str, kind: str, values: Iterable[Hashable]) -> str:
+    """Warning of values that look alike, such as "Black" and "black ", and count as different ones; empty if none do.
+
+    It is for those who read rows once, such as `fit` and reports. Metrics are called for the same rows again and again,
+    and do not warn.
+
+    Parameters
+    ----------
+    where : str
+        Name of what holds the values.
+    kind : str
+        Groups or labels, which the values are.
+    values : iterable
+        Different values.
+
+    Examples
+    --------
+    >>> alike("y", "labels", ["no", "yes", "Yes"])
+    "y: some values differ in blanks, capitals or type alone, and are labels of their own: ['yes', 'Yes']. Write them \
+alike if they mean the same."
+    """
+    spellings: dict[str, list[Any]] = {}
+    for value in values:
+        spellings.setdefault(" ".join(str(value).casefold().split()), []).append(value)
+    found = [same for same in spellings.values() if len(same) > 1]
+    if not found:
+        return ""
+    return (
+        f"{where}: some values differ in blanks, capitals or type alone, and are {kind} of their own: "
+        f"{', '.join(map(shortened, found[:_MOST_SPELLINGS]))}. Write them alike if they mean the same."
     )
 
 

@@ -45,10 +45,17 @@ def _command(commands: argparse._SubParsersAction, name: str, summary: str) -> a
     )
     parser.add_argument("file", type=Path, help="table with a row for each person: .csv (also .csv.gz) or .parquet")
     columns = parser.add_argument_group("columns of the file")
-    columns.add_argument("--label", required=True, metavar="COLUMN", help="what happened: the true label")
-    columns.add_argument("--score", metavar="COLUMN", help="score of the model, higher for the positive label")
     columns.add_argument(
-        "--decision", metavar="COLUMN", help="decision, in the values of the label, in place of --threshold"
+        "--label", required=True, type=str.strip, metavar="COLUMN", help="what happened: the true label"
+    )
+    columns.add_argument(
+        "--score", type=str.strip, metavar="COLUMN", help="score of the model, higher for the positive label"
+    )
+    columns.add_argument(
+        "--decision",
+        type=str.strip,
+        metavar="COLUMN",
+        help="decision, in the values of the label, in place of --threshold",
     )
     columns.add_argument(
         "--groups", required=True, type=_names, metavar="COLUMN,...", help="groups; several columns are combined"
@@ -57,7 +64,7 @@ def _command(commands: argparse._SubParsersAction, name: str, summary: str) -> a
         "--strata", type=_names, default=[], metavar="COLUMN,...",
         help="compare the decisions within these as well, such as within each job (conditional parity)",
     )  # fmt: skip
-    columns.add_argument("--weight", metavar="COLUMN", help="weight of the row")
+    columns.add_argument("--weight", type=str.strip, metavar="COLUMN", help="weight of the row")
     columns.add_argument(
         "--separator", type=_separator, default=",", help="character between the columns of a CSV (%(default)s)"
     )

@@ -115,6 +115,8 @@ def _measured(options: Namespace, table: AuditTable, title: str | None) -> Fairn
         random_state=options.seed,
         title=title,
     )
+    if options.pos_label is None:
+        table.warn_of_reversed()
     if table.strata is not None:
         report = _with_conditional_parity(report, table.strata)
     if certified is None:

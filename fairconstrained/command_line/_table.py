@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import roc_auc_score
 
-from fairconstrained.checks.messages import meant, shortened
+from fairconstrained.checks.messages import meant, shortened, warn_user
+from fairconstrained.exceptions import FairnessWarning
 
 __all__ = ["AuditTable"]
 
@@ -74,6 +76,17 @@ class AuditTable:
         decided = f"the column {self.decisions.name!r} says" if self.decisions is not None else self._scored
         return f"Label {self.labels.name!r}: {self.pos_label!r} is positive. Decision: {decided}."
 
+    def warn_of_reversed(self) -> None:
+        """Warn where the label that is taken as positive, in the order of words, is the one with the lower scores."""
+        is_positive = self.labels == self.pos_label
+        if self.scores is not None and roc_auc_score(is_positive, self.scores) < 0.5:
+            other = self.labels[~is_positive].iloc[0]
+            warn_user(
+                f"{self.pos_label!r} is read as the positive label, and its rows have the lower scores. If a high "
+                f"score speaks for {other!r}, add --pos-label {other}.",
+                FairnessWarning,
+            )
+
     @property
     def _scored(self) -> str:
         assert self.scores is not None
@@ -101,8 +114,10 @@ def _csv(path: Path, separator: str) -> pd.DataFrame:
 
 def _columns(frame: pd.DataFrame, wanted: list[str], path: Path) -> pd.DataFrame:
     """The wanted columns, all of which are there, and without missing values."""
-    known = list(map(str, frame.columns))
+    known = [str(name).strip() for name in frame.columns]  # as in the arguments
     for name in wanted:
+        if known.count(name) > 1:
+            raise ValueError(f"{path} has several columns {name!r}, up to blanks around the name: rename them.")
         if name not in known:
             hint = " (is --separator right?)" if len(known) == 1 else ""
             raise ValueError(
@@ -137,7 +152,8 @@ def _numbers(frame: pd.DataFrame, name: str | None) -> pd.Series | None:
     if wrong.size:
         raise ValueError(
             f"column {name!r} should hold numbers, and {wrong.size} of {len(column)} values are not, such as "
-            f"{column.iloc[wrong[0]]!r} in {_rows(wrong[:1])}."
+            f"{column.iloc[wrong[0]]!r} in {_rows(wrong[:1])}. Write numbers with a decimal point, and without "
+            "units or signs such as %."
         )
     return numbers
 
@@ -148,7 +164,7 @@ def _decisions(decisions: pd.Series, labels: pd.Series) -> pd.Series:
     if unknown:
         raise ValueError(
             f"column {decisions.name!r} should hold labels of column {labels.name!r}, {shortened(labels.unique())}, "
-            f"and holds {shortened(unknown)}."
+            f"and holds {shortened(unknown)}. Write the same two words or numbers in both columns."
         )
     return decisions
 

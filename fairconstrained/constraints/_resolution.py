@@ -20,6 +20,11 @@ _SHOWN = 10
 _MANY = 10
 #: Rounding of shares, which are sums of floats.
 _ROUNDING = 1e-9
+#: Advice where a cell has no rows.
+_ONE_LABEL = (
+    "A group whose rows all have one label, as where the groups are the labels, has nothing to compare by label: bound "
+    "a rate of all rows, as demographic_parity does."
+)
 
 
 def resolution(kappa: float) -> float:
@@ -122,14 +127,19 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     shown = sizes.described(cells)
     remedy = _remedy(sizes, cells, limit)
     numbers = advice_on_numbers(cells.size)
+    empty = np.count_nonzero(sizes.counts[cells] == 0)
+    by_label = f" {_ONE_LABEL}" if empty else ""
     if limit >= 1:
-        raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}. {remedy}.{numbers}")
+        raise ValueError(
+            f"{notion} compares cells of rows, but these have no rows: {shown}. {remedy}.{by_label}{numbers}"
+        )
     needed = int(np.ceil(sizes.units[cells].max() / limit - _ROUNDING))
     wider = ", widen the interval" if (sizes.units[cells] > 1).any() else ""
+    higher = ", or raise kappa" if empty < cells.size else ""  # which fills no empty cell
     raise ValueError(
         f"{notion} with kappa={kappa:g} needs cells in which no row counts more than {limit:.3g}, that is at least "
         f"{needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}. {remedy}"
-        f"{wider}, or raise kappa.{numbers}"
+        f"{wider}{higher}.{by_label}{numbers}"
     )
 
 

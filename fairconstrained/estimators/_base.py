@@ -164,7 +164,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             R² of a regressor; see ``hints_``.
         FairnessWarning
             If nothing is bounded, as there are no two groups to compare, if columns have the same row labels (index) in
-            different orders, or if smooth rates are within ``kappa`` and those of the decisions are not.
+            different orders, if names of groups differ in blanks, capitals or type alone, or if smooth rates are within
+            ``kappa`` and those of the decisions are not.
         """
         X, y, sensitive_features = as_rows(X), in_memory(y), in_memory(sensitive_features)
         sample_weight, strata = in_memory(sample_weight), in_memory(strata)

@@ -15,6 +15,7 @@ from fairconstrained.checks.messages import (
     shortened,
 )
 from fairconstrained.estimators._usefulness import costly_bound
+from fairconstrained.estimators.grouping import alike_groups
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import SolverResult, Status, StoppedBy
@@ -43,6 +44,9 @@ def notices(
     excess : dict
         Excess of every constraint's bounded quantity over ``kappa``.
     """
+    groups = getattr(estimator, "groups_", np.empty(0))  # bounds on the errors of classes need none
+    looking_alike = alike_groups(groups, estimator._fitted.small, estimator._group_columns)
+    yield from ((message, FairnessWarning) for message in looking_alike)
     message = result.message_at(scores)
     if message:
         yield f"solver {estimator.solver_!r}: {message}", ConvergenceWarning

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairconstrained.checks.inputs import check_group_of_every_row, in_memory
-from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.messages import alike, shortened
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.groups import MERGED, GroupEncoder, Groups, Strata
 
-__all__ = ["NO_SMALL_GROUPS", "SmallGroups", "Stratified", "as_labels", "encode_groups"]
+__all__ = ["NO_SMALL_GROUPS", "SmallGroups", "Stratified", "alike_groups", "as_labels", "encode_groups"]
 
 
 class Stratified(NamedTuple):
@@ -133,6 +133,19 @@ def encode_groups(
         if empty:
             raise ValueError(f"groups {shortened(empty)} have no row with a positive sample_weight; drop their rows.")
     return groups
+
+
+def alike_groups(
+    groups: np.ndarray, small: SmallGroups = NO_SMALL_GROUPS, column_names: tuple[Hashable, ...] = ()
+) -> Iterator[str]:
+    """Warnings of groups of a fit whose names look alike, see `alike`; by column where they combine several."""
+    labels = [label for label in groups.tolist() if label != MERGED] + list(small.merged)
+    columns: dict[str, Sequence[Hashable]] = {"sensitive_features": labels}
+    if column_names:
+        names = (f"column {name!r} of sensitive_features" for name in column_names)
+        columns = dict(zip(names, zip(*labels, strict=True), strict=True))
+    found = (alike(where, "groups", dict.fromkeys(values)) for where, values in columns.items())
+    return filter(None, found)
 
 
 def as_labels(labels: tuple) -> np.ndarray:

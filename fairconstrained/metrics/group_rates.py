@@ -15,7 +15,7 @@ from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, ROW_LOSSES, Notion
 from fairconstrained.metrics.comparisons import CellRates, Comparison, MetricRows
 from fairconstrained.metrics.contrasts import Contrast, LargestCell, OverallGaps, PairGaps, RatioGaps
 from fairconstrained.metrics.registry import register
-from fairconstrained.metrics.rules import Reference
+from fairconstrained.metrics.rules import RULES, Reference
 from fairconstrained.metrics.validation import (
     NAN_INSTEAD,
     GroupedRows,
@@ -299,7 +299,9 @@ def means_compared(
 
 def _named(params: dict[str, Any]) -> tuple[Rate, Reference]:
     rate = rate_named(params.get("rate", "selection"), params.get("among", "all"))
-    return rate, RULE_NAMES[params.get("rule", "difference")]
+    rule = params.get("rule", "difference")
+    check_option("rule", rule, RULE_NAMES)
+    return rate, RULE_NAMES[rule]
 
 
 def _compared(rows: MetricRows) -> Comparison:
@@ -323,6 +325,7 @@ def given_of(rate: Rate, reference: Reference) -> tuple[str, ...]:
     overlapping=True,
     is_gap=False,
     floor=lambda params: params.get("rule") == "floor",
+    works_on_one_group=lambda params: RULES[_named(params)[1]].works_on_one_group,
 )
 def group_rates(
     y_true: npt.ArrayLike,

@@ -152,7 +152,9 @@ class MetricInfo:
     is_gap : bool, default=True
         Whether 0 is fair; only such metrics are listed in ``METRICS`` and have lines in reports.
     compares_groups : bool, default=True
-        Whether the metric compares groups, so that there is nothing to measure with a single group.
+        Whether the metric compares groups, or takes the largest or least of their numbers.
+    works_on_one_group : callable, optional
+        Takes the arguments of the metric; returns whether it is a number of a single group as well with these.
     overlapping : bool, default=False
         Whether ``sensitive_features`` may say which of several groups every row belongs to.
     complement : bool, default=False
@@ -179,6 +181,7 @@ class MetricInfo:
     given: tuple[str, ...] | Callable[[dict[str, Any]], tuple[str, ...]] = ("group",)
     is_gap: bool = True
     compares_groups: bool = True
+    works_on_one_group: Callable[[Mapping[str, Any]], bool] | None = None
     overlapping: bool = False
     complement: bool = False
     floor: Callable[[Mapping[str, Any]], bool] | None = None
@@ -211,6 +214,12 @@ class MetricInfo:
     def is_floor(self, params: Mapping[str, Any]) -> bool:
         """Whether ``kappa`` is the least value of the metric, with these arguments."""
         return self.floor is not None and self.floor(params)
+
+    def least_groups(self, params: Mapping[str, Any]) -> int:
+        """Number of groups without which there is nothing to measure, with these arguments of the metric."""
+        if not self.compares_groups:
+            return 0
+        return 1 if self.works_on_one_group is not None and self.works_on_one_group(params) else 2
 
     def bounded_name(self, params: Mapping[str, Any]) -> str:
         """Name of the number that a certificate bounds from above, with these arguments of the metric."""

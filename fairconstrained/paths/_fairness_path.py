@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,12 @@ _NOT_SHOWN = ("exact", "excess", "granularity", "warned")
 
 #: How far above the least level that a fit finds the least bound is, as a share of the way to the unconstrained one.
 _ABOVE_LEAST = 0.01
+#: A number in a message.
+_NUMBER = re.compile(r"-?\d[\d.,]*(e[-+]?\d+)?")
+#: Kinds of messages that one warning shows of many fits.
+_MOST_KINDS = 3
+#: Warnings that are not passed on one by one: those that are told once for all fits, and what the table shows.
+_TOLD_TOGETHER = (ConvergenceWarning, NewRowsWarning, CostlyBoundWarning)
 
 
 @validate_params(
@@ -153,9 +160,10 @@ def fairness_path(
     Warns
     -----
     ConvergenceWarning
-        Once for all fits, with the values for which the bound was not kept or the objective did not settle.
+        Once for all fits, with the values for which the bound was not kept, the objective did not settle, or a fit
+        warned of something else; of every kind of message it shows the first.
     NewRowsWarning
-        Once for all fits whose estimate for new rows, ``new_row_gaps_``, exceeds their bound.
+        Once for all fits whose estimate for new rows, ``new_row_gaps_``, exceeds their bound, with the values.
     FairnessWarning
         If the path has one model only, as the unconstrained one has no gap that could be told from zero.
 
@@ -320,35 +328,73 @@ def _table(whole: Walk, others: Sequence[Walk]) -> pd.DataFrame:
     return table
 
 
+class _Fit(NamedTuple):
+    """A fit of the path: the name of its rows, its value, how it ended, and what it warned of."""
+
+    rows: str
+    value: float
+    status: Status
+    warned: list[tuple[type[Warning], str]]
+
+    def messages(self, category: type[Warning]) -> list[str]:
+        """Its warnings of a category."""
+        return [message for own, message in self.warned if issubclass(own, category)]
+
+
 def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
     """One warning for all fits that missed their bound or stopped early; every other message once."""
-    caught = dict.fromkeys(warning for walk in walks for warning in walk.all_warnings)
-    early = [message for category, message in caught if issubclass(category, ConvergenceWarning)]
-    statuses = [
-        (Status(record["status"]), record["kappa"], name)
+    fits = [
+        _Fit(name, record["kappa"], Status(record["status"]), record["warned"])
         for walk, name in zip(walks, names, strict=True)
         for record in walk.records
     ]
-    complaints = []
-    for complaint, affected in (
-        (f"did not keep {plan.value_name}", [found for found in statuses if found[0].is_infeasible]),
-        ("ended before the objective settled", [found for found in statuses if found[0] is Status.MAX_ITER]),
-    ):
-        if affected:
-            where = "; ".join(
-                f"{name}: " + ", ".join(f"{value:.4g}" for _, value, of in affected if of == name)
-                for name in dict.fromkeys(name for _, _, name in affected)
-            )
-            complaints.append(f"{len(affected)} of {len(statuses)} fits {complaint} ({where})")
-    if told := [message for category, message in caught if issubclass(category, NewRowsWarning)]:
-        summary = f"{len(told)} of {len(statuses)} fits exceed their bound by the estimate for new rows."
-        warn_user(f"{summary} The first message of {plan.last_name}: {told[0]}", NewRowsWarning)
-    if complaints:
-        example = f" The first message of {plan.last_name}: {early[0]}" if early else ""
-        warn_user(f"{', and '.join(complaints)}.{example}", ConvergenceWarning)
-    for category, message in caught:
-        is_told = bool(complaints) and issubclass(category, ConvergenceWarning)
-        # the table shows what the bounds cost
-        if not is_told and not issubclass(category, (NewRowsWarning, CostlyBoundWarning)):
-            of_fit = issubclass(category, FairnessWarning)  # which may name parameters of the estimator
-            warn_user(f"{plan.last_name}: {message}" if of_fit else message, category)
+    of_new_rows = [fit for fit in fits if fit.messages(NewRowsWarning)]
+    missed = [fit for fit in fits if fit.status.is_infeasible]
+    early = [fit for fit in fits if fit.status is Status.MAX_ITER]
+    warned = [fit for fit in fits if fit.messages(ConvergenceWarning) and fit not in missed and fit not in early]
+    exceeding = [("exceed their bound by the estimate for new rows", of_new_rows)]
+    ending = [
+        (f"did not keep {plan.value_name}", missed),
+        ("ended before the objective settled", early),
+        ("ended with another warning", warned),
+    ]
+    for category, complaints in ((NewRowsWarning, exceeding), (ConvergenceWarning, ending)):
+        told = [f"{_count(of, fits)} {complaint} ({_places(of)})" for complaint, of in complaints if of]
+        if told:
+            affected = [fit for _, of in complaints for fit in of]
+            text = f"{', and '.join(told)}.{_examples(plan, category, affected, fits)}"
+            warn_user(text, category)
+    others = [warning for fit in fits for warning in fit.warned if not issubclass(warning[0], _TOLD_TOGETHER)]
+    for category, message in dict.fromkeys([*others, *(warning for done in walks for warning in done.warnings)]):
+        of_fit = issubclass(category, FairnessWarning)  # which may name parameters of the estimator
+        warn_user(f"{plan.last_name}: {message}" if of_fit else message, category)
+
+
+def _count(some: Sequence[_Fit], fits: Sequence[_Fit]) -> str:
+    return f"{len(some)} of {len(fits)} fits"
+
+
+def _places(fits: Iterable[_Fit]) -> str:
+    """The values of fits, by the rows that they are of."""
+    values: dict[str, list[str]] = {}
+    for fit in fits:
+        values.setdefault(fit.rows, []).append(f"{fit.value:.4g}")
+    return "; ".join(f"{name}: {', '.join(of)}" for name, of in values.items())
+
+
+def _examples(plan: Plan, category: type[Warning], affected: Sequence[_Fit], fits: Sequence[_Fit]) -> str:
+    """One message of every kind, the most frequent kinds first, with its fits where these are not all of them.
+
+    Messages that differ in numbers alone are of one kind.
+    """
+    kinds: dict[str, tuple[str, list[_Fit]]] = {}
+    for fit in affected:
+        for message in fit.messages(category):
+            _, having = kinds.setdefault(_NUMBER.sub("0", message), (message, []))
+            if fit not in having:
+                having.append(fit)
+    text, begin = "", f"The first message of {plan.last_name}"
+    for message, having in sorted(kinds.values(), key=lambda kind: -len(kind[1]))[:_MOST_KINDS]:
+        where = "" if len(having) == len(affected) else f", in {_count(having, fits)} ({_places(having)})"
+        text, begin = f"{text} {begin}{where}: {message}", "Another message"
+    return text

@@ -17,11 +17,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fairconstrained.checks.inputs import check_group_of_every_row, without_none
-from fairconstrained.checks.messages import BY_ROUTING
+from fairconstrained.checks.messages import BY_ROUTING, warn_user
 from fairconstrained.checks.parameters import parameter, with_parameters
-from fairconstrained.estimators.grouping import NO_SMALL_GROUPS
+from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, alike_groups
 from fairconstrained.estimators.linear import FairClassifierMixin
 from fairconstrained.estimators.saving import PlainState
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics.validation import check_scores
 from fairconstrained.model_selection.response import get_response
 
@@ -119,12 +120,14 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
         ConvergenceWarning
             If nothing brings the metric to ``kappa`` plus its granularity.
         FairnessWarning
-            If there is only one group.
+            If there is only one group, or names of groups differ in blanks, capitals or type alone.
         """
         # Work on a copy: whatever goes wrong on the way, this estimator stays as it was.
         fitted = copy.copy(self)
         fitted._check_estimator()
         fitted._fit(X, y, sensitive_features, sample_weight)
+        for message in alike_groups(fitted.groups_, fitted._small, fitted._group_columns):
+            warn_user(message, FairnessWarning)
         self.__dict__ = fitted.__dict__
         return self
 

@@ -8,11 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.messages import shortened, warn_user
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics.classes import checked_class_scores
 from fairconstrained.metrics.validation import check_binary_labels, check_labels, check_scores, check_true_labels
 
 __all__ = ["Encoded", "decided", "encoded"]
+
+#: Share of positive decisions from which on a threshold between 0 and 1 is none of scores that are above 1.
+_NEARLY_ALL = 0.95
 
 
 class Encoded(NamedTuple):
@@ -64,6 +68,7 @@ def encoded(
                 "are log-odds), or the decisions as y_pred."
             )
         decisions = decided(scores, threshold)
+        _warn_of_units(scores, decisions, threshold)
     return Encoded(
         positive.astype(int),
         decisions,
@@ -112,6 +117,19 @@ def _of_classes(
     return Encoded(
         np.searchsorted(classes, y_true), decisions, scores, tuple(map(str, classes)), has_probabilities, classes
     )
+
+
+def _warn_of_units(scores: np.ndarray, decisions: np.ndarray, threshold: float) -> None:
+    """Warn where the threshold seems to be in other units than the scores, such as 0.5 for percentages."""
+    low, high = scores.min(), scores.max()
+    is_one_of_probabilities = 0 < threshold < 1 and low >= 0 and high > 1
+    are_probabilities = low >= 0 and high <= 1 and low < high
+    if (is_one_of_probabilities and decisions.mean() > _NEARLY_ALL) or (are_probabilities and threshold >= 1):
+        warn_user(
+            f"y_score goes from {low:g} to {high:g}, and with threshold={threshold:g} {decisions.mean():.0%} of the "
+            "decisions are positive. Give the threshold in the units of the scores, such as 50 for percentages.",
+            FairnessWarning,
+        )
 
 
 def _are_points(scores: np.ndarray, threshold: float | None) -> bool:

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.special import expit, logit, softmax
 
 from fairconstrained.checks.inputs import as_table, in_memory, warn_of_another_order
-from fairconstrained.checks.messages import shortened, warn_user
+from fairconstrained.checks.messages import alike, shortened, warn_user
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, Groups, is_membership
 from fairconstrained.metrics import PercentileIntervals
@@ -29,8 +29,6 @@ __all__ = ["FEW", "ReportRows", "ShownRows"]
 FEW = 30
 #: Largest number of small groups, and of values of a column, for which nobody is advised to cut numbers into bands.
 _MANY = 10
-#: Spellings that a warning shows.
-_MOST_SHOWN = 10
 #: Columns of numbers and of times, as `pandas.api.types.infer_dtype` names them.
 _MEASURED = {"integer", "floating", "mixed-integer-float", "decimal", "date", "datetime", "datetime64", "timedelta64"}
 
@@ -100,7 +98,10 @@ class ReportRows:
         frame = _features(sensitive_features)
         grouped = _in_order(check_groups(frame, sample_weight, answers.y_true.size), frame)
         if grouped.n_groups < 2:
-            raise ValueError(f"a report compares groups, and there is only one: {grouped.labels[0]!r}.")
+            raise ValueError(
+                f"a report compares groups, and there is only one: {grouped.labels[0]!r}. Pass a feature "
+                "with at least two."
+            )
         _warn_of_numbers(frame, grouped)
         for name, column in frame.items():
             _warn_of_spellings(f"column {name!r} of sensitive_features", "groups", column)
@@ -270,11 +271,7 @@ def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
     n_small = np.count_nonzero(np.bincount(grouped.codes) < FEW)
     if n_small <= _MANY:
         return
-    measured = [
-        name
-        for name, column in frame.items()
-        if column.nunique() > _MANY and pd.api.types.infer_dtype(column, skipna=False) in _MEASURED
-    ]
+    measured = [name for name, column in frame.items() if column.nunique() > _MANY and _is_measured(column)]
     if measured:
         warn_user(
             f"sensitive_features has {grouped.n_groups:,} groups, {n_small:,} of them with fewer than {FEW} rows, as "
@@ -284,18 +281,19 @@ def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
         )
 
 
+def _is_measured(column: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers or times, which in a file may be dates as text."""
+    if pd.api.types.infer_dtype(column, skipna=False) in _MEASURED:
+        return True
+    values = pd.Series(column.unique().tolist())  # text that begins with numbers has become a category
+    is_text = pd.api.types.infer_dtype(values, skipna=False) == "string"
+    return is_text and bool(pd.to_datetime(values, format="ISO8601", errors="coerce").notna().all())
+
+
 def _warn_of_spellings(where: str, kind: str, column: pd.Series[Any]) -> None:
-    """Warn where values look alike, such as "Black" and "black ", and count as different groups or labels."""
-    spellings: dict[str, list[Any]] = {}
-    for value in column.unique().tolist():
-        spellings.setdefault(" ".join(str(value).casefold().split()), []).append(value)
-    alike = [values for values in spellings.values() if len(values) > 1]
-    if alike:
-        warn_user(
-            f"{where}: some values differ in blanks, capitals or type alone, and are {kind} of their own: "
-            f"{', '.join(map(shortened, alike[:_MOST_SHOWN]))}. Write them alike if they mean the same.",
-            FairnessWarning,
-        )
+    """Warn where values look alike and count as different groups or labels."""
+    if message := alike(where, kind, column.unique().tolist()):
+        warn_user(message, FairnessWarning)
 
 
 def _in_order(grouped: GroupedRows, frame: pd.DataFrame) -> GroupedRows:

@@ -21,10 +21,19 @@ _STOP = Stop(max_iter=2000, gtol=1e-3, gain=1e-6)
 
 
 def _is_same(one: Any, other: Any) -> bool:
+    """Whether two terms are equal, and what they hold is, too.
+
+    The equality of a dataclass looks at its fields alone, and a subclass of the user that is no dataclass inherits it.
+    """
+    if one is other:
+        return True
     try:
-        return bool(one == other)
-    except (ValueError, RuntimeError):  # an objective of the user that has arrays or tensors, which differ in parts
-        return one is other
+        is_equal = type(one) is type(other) and bool(one == other)
+    except (ValueError, RuntimeError):  # arrays or tensors, which differ in parts
+        return False
+    # a cached property may be there in one of them only
+    held, others = getattr(one, "__dict__", {}), getattr(other, "__dict__", {})
+    return is_equal and all(_is_same(held[name], others[name]) for name in held.keys() & others.keys())
 
 
 #: The last unconstrained model of every data set: a path asks for the same one under every bound, of all rows and of

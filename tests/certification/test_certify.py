@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -462,6 +462,7 @@ def test_functions_of_the_user(logistic, parts):
         ({"metric_params": {"return_groups": True}}, "'return_groups' is no argument to give"),
         ({"metric": "loss_parity_gap", "loss_bound": 0.01}, "losses of these rows lie between"),
         ({"metric": "conditional_parity"}, r"conditional_parity_gap needs the arguments \['strata'\]; give them in"),
+        ({"metric": "group_rates", "metric_params": {"rule": "flor"}}, "rule must be one of .*'floor'.*got 'flor'"),
         ({"metric": "minority_share"}, r"minority_share needs the arguments \['minority'\]"),
         ({"method": "bootstrap", "n_resamples": 100}, "n_resamples=100 are too few for a quantile of 0.05; use 200"),
     ],
@@ -590,3 +591,17 @@ class TestFloors:
         model = RateParityClassifier(constraint=floor).fit(X, y, sensitive_features=groups)
         assert certificate(model, parts, "group_rates", metric_params=self.FLOOR).kappa == 0.5
         assert certificate(model, parts).kappa is None  # of a gap
+
+    @pytest.mark.parametrize("rule", ["floor", "ceiling"])
+    def test_of_a_single_group(self, logistic, parts, rule):
+        """One rate of known rows: Clopper and Pearson's bound. A difference still needs two groups."""
+        X, y, _ = parts[1]
+        is_positive = y == logistic.classes_[1]
+        share = ((logistic.predict(X) == y) == (rule == "ceiling"))[is_positive].mean()
+        n, k = is_positive.sum(), round(share * is_positive.sum())
+        options = {"metric": "group_rates", "sensitive_features": ["all"] * len(y)}
+        found = certificate(logistic, parts, **options, metric_params={"rate": "true_positive", "rule": rule})
+        assert found.gap == pytest.approx(share)
+        assert found.upper_bound == pytest.approx(beta.ppf(0.95, k + 1, n - k), abs=1e-9)
+        with pytest.raises(ValueError, match="all 600 rows are of one group, 'all'"):
+            certificate(logistic, parts, **options, metric_params={"rate": "true_positive"})

@@ -326,3 +326,66 @@ def test_help_loads_no_library():
     code += "    print(sorted({'numpy', 'pandas', 'torch', 'sklearn'} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n")
+
+
+# --- columns that mislead
+
+
+def of_file(people, tmp_path, *arguments):
+    """Exit code of ``fairconstrained metrics`` for a table."""
+    people.to_csv(tmp_path / "table.csv", index=False)
+    return main(["metrics", str(tmp_path / "table.csv"), *arguments])
+
+
+def said(capsys):
+    """Lines of the messages as one."""
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_blanks_around_the_names_of_columns_do_not_matter(people, tmp_path, capsys):
+    blanks = people.rename(columns={"score": " score", "sex": "sex "})
+    assert of_file(blanks, tmp_path, *SCORED) == 0
+    assert of_file(blanks, tmp_path, "--label", "hired ", "--score", " score", "--groups", "sex ") == 0
+    assert said(capsys) == ""
+    assert of_file(blanks.assign(sex="f"), tmp_path, *SCORED) == 2
+    assert "has several columns 'sex', up to blanks around the name: rename them" in said(capsys)
+
+
+@pytest.mark.parametrize("written", ["0,48", "48%"])
+def test_numbers_in_another_notation(people, tmp_path, capsys, written):
+    assert of_file(people.assign(score=written), tmp_path, *SCORED) == 2
+    assert f"such as '{written}' in row 1" in (text := said(capsys))
+    assert "Write numbers with a decimal point, and without units or signs such as %." in text
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize(
+    ("factor", "threshold", "is_told"),
+    [(100, "0.5", True), (1, "50", True), (100, "50", False), (1, "0.5", False), (1.5, "0.5", False)],
+)
+def test_thresholds_in_other_units_than_the_scores(people, tmp_path, capsys, factor, threshold, is_told):
+    scores = people.assign(score=factor * people["score"])
+    assert of_file(scores, tmp_path, *SCORED, "--threshold", threshold) == 0
+    assert ("Give the threshold in the units of the scores, such as 50 for percentages." in said(capsys)) == is_told
+
+
+@pytest.mark.filterwarnings("always")
+def test_words_whose_order_is_not_that_of_the_scores(people, tmp_path, capsys):
+    words = people.assign(hired=people["hired"].map({"yes": "approved", "no": "denied"}))
+    assert of_file(words, tmp_path, *SCORED) == 0
+    assert "If a high score speaks for 'approved', add --pos-label approved." in said(capsys)
+    for label in ("approved", "denied"):
+        assert of_file(words, tmp_path, *SCORED, "--pos-label", label) == 0
+        assert said(capsys) == ""
+
+
+def test_decisions_in_other_words_than_the_labels(people, tmp_path, capsys):
+    assert of_file(people.assign(said=1), tmp_path, "--label", "hired", "--decision", "said", "--groups", "sex") == 2
+    assert "holds [1]. Write the same two words or numbers in both columns." in said(capsys)
+
+
+@pytest.mark.filterwarnings("always")
+def test_dates_as_groups(people, tmp_path, capsys):
+    dates = people.assign(sex=pd.date_range("2000-01-01", periods=len(people)).astype(str))
+    assert of_file(dates, tmp_path, *SCORED, "--metrics", "independence_gap") == 0
+    assert "as every value of 'sex' is a group. Cut numbers and times into bands first" in said(capsys)

@@ -204,6 +204,17 @@ def test_cells_without_rows_are_named_whatever_the_bound():
     EqualOpportunity(0.1).bind(data)  # compares the positives only
 
 
+@pytest.mark.parametrize("name", ["equalized_odds", "auc"])
+def test_groups_that_are_the_labels_get_advice_that_helps(name):
+    """No number of rows and no kappa fills a cell that is empty by its definition."""
+    message = refusal(OF_BOTH_LABELS[name](0.1), cells_of((30, 0), (0, 30)))
+    assert "as where the groups are the labels, has nothing to compare by label: bound a rate of all rows" in message
+    assert "raise kappa" not in message
+    few = refusal(OF_BOTH_LABELS[name](0.1), cells_of((30, 3), (30, 30)))
+    assert few.endswith(", or raise kappa.")
+    DemographicParity(0.1).bind(cells_of((30, 0), (0, 30)))
+
+
 def test_overlapping_groups_have_their_own_rows():
     members = np.zeros((200, 3), dtype=bool)
     members[:120, 0] = members[90:200, 1] = members[80:110, 2] = True

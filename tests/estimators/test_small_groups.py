@@ -562,7 +562,8 @@ def test_groups_of_the_same_text_are_two_groups():
     groups = np.array([0, "0", 1, "1"] * 100, dtype=object)
     X = rng.normal(size=(400, 2))
     y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
-    model = PartialParityClassifier(0.3, new_row_folds=None).fit(X, y, sensitive_features=groups)
+    with pytest.warns(FairnessWarning, match=r"type alone, .*: \[0, '0'\], \[1, '1'\]. Write them alike"):
+        model = PartialParityClassifier(0.3, new_row_folds=None).fit(X, y, sensitive_features=groups)
     assert len(model.groups_) == 4
     gap = partial_statistical_parity_gap(y, model.decision_function(X), sensitive_features=groups)
     assert model.constraint_values_["statistical_parity"] == pytest.approx(gap)

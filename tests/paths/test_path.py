@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -350,6 +351,28 @@ def test_one_warning_for_all_fits_that_missed_their_bound(classes):
     assert "3 of 6 fits did not keep kappa (all rows: 0.05; fold 1 of 2: 0.05; fold 2 of 2: 0.05). The" in summary
     assert "The first message of PartialParityClassifier: statistical_parity is" in summary
     assert caught[0].filename == __file__  # it points at the user's line
+
+
+class Telling(RateParityClassifier):
+    """Warns of other things than its status, for some bounds."""
+
+    said: ClassVar[dict] = {0.2: "stopped in iteration 3.", 0.1: "stopped in iteration 51.", 0.05: "diverged."}
+
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+        super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if self.kappa in self.said:
+            warnings.warn(self.said[self.kappa], ConvergenceWarning, stacklevel=2)
+        return self
+
+
+def test_one_warning_says_which_fits_warned_of_what(classes):
+    with pytest.warns(ConvergenceWarning) as caught:
+        path_of(Telling(), classes, kappas=[None, 0.2, 0.1, 0.05])
+    assert [str(warning.message) for warning in caught] == [
+        "3 of 4 fits ended with another warning (all rows: 0.2, 0.1, 0.05). "
+        "The first message of Telling, in 2 of 4 fits (all rows: 0.2, 0.1): stopped in iteration 3. "
+        "Another message, in 1 of 4 fits (all rows: 0.05): diverged."
+    ]
 
 
 def test_other_warnings_come_once(classes):

@@ -23,7 +23,7 @@ from fairconstrained.constraints import (
 )
 from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.metrics import independence_gap
-from fairconstrained.objectives import Squared
+from fairconstrained.objectives import Scaled, Squared
 from fairconstrained.problem import Start
 from fairconstrained.solvers import (
     AugmentedLagrangian,
@@ -377,3 +377,33 @@ def test_objectives_that_hold_arrays_are_compared(make_data, make_problem, make_
     first, second, other = (unconstrained(problem)[0] for problem in problems)
     np.testing.assert_array_equal(first, second)
     assert np.linalg.norm(other) < np.linalg.norm(first)
+
+
+class _Weighing(Squared):
+    """An objective of the user that is no dataclass, and so has the equality of `Squared`, which ignores its factor."""
+
+    def __init__(self, factor):
+        object.__setattr__(self, "factor", factor)
+
+    def of(self, scores, targets):
+        return self.factor * super().of(scores, targets)
+
+    def slope(self, scores, targets):
+        return self.factor * super().slope(scores, targets)
+
+    def curvature(self, scores, targets):
+        return self.factor * super().curvature(scores, targets)
+
+    def second_derivative(self, scores, targets):
+        return self.factor * super().second_derivative(scores, targets)
+
+
+def test_objectives_that_are_no_dataclasses_are_told_apart(make_data, make_problem):
+    """Also within another objective."""
+    data = make_data(counts=(40, 50))
+    assert _Weighing(1.0) == _Weighing(20.0)
+    for within in (lambda loss: loss, lambda loss: Scaled(loss, 2.0)):
+        light, heavy = (
+            unconstrained(make_problem(data, loss=within(_Weighing(factor)), alpha=0.1))[0] for factor in (1.0, 20.0)
+        )
+        assert np.linalg.norm(heavy) > 1.01 * np.linalg.norm(light)  # the penalty weighs less
