@@ -14,8 +14,6 @@ __all__ = ["blurred", "is_constant", "within_reach"]
 #: Share of the weight, as a multiple of the blur, that is within reach of a surrogate of decisions, and how many of
 #: its standard deviations that is.
 _SHARE, _REACH = 0.1, 2.0
-#: Distance from the mean in standard deviations beyond which a score is extreme: of normal scores, none ever is.
-_EXTREME = 10.0
 
 Smooth = TypeVar("Smooth", DecisionRate, Surrogate)
 
@@ -33,7 +31,7 @@ def blurred(smooth: Smooth, scores: np.ndarray, weights: np.ndarray, blur: float
     blur : float
         Positive.
     """
-    return smooth if is_constant(scores, weights) else smooth.with_blur(blur * _usual_deviation(scores, weights))
+    return smooth if is_constant(scores, weights) else smooth.with_blur(blur * _deviation(scores, weights))
 
 
 def within_reach(smooth: DecisionRate, scores: np.ndarray, weights: np.ndarray, blur: float) -> DecisionRate:
@@ -56,19 +54,6 @@ def within_reach(smooth: DecisionRate, scores: np.ndarray, weights: np.ndarray, 
 def is_constant(scores: np.ndarray, weights: np.ndarray) -> bool:
     """Return whether scores differ by no more than rounding, whatever their unit."""
     return bool(_deviation(scores, weights) <= 1e-12 * np.abs(scores).max())
-
-
-def _usual_deviation(scores: np.ndarray, weights: np.ndarray) -> float:
-    """Standard deviation of the scores without the effect of few extreme ones.
-
-    A row with an extreme feature would make a surrogate so wide that it is a straight line for all other rows.
-    """
-    while True:
-        centre, deviation = float(weights @ scores), _deviation(scores, weights)
-        low, high = centre - _EXTREME * deviation, centre + _EXTREME * deviation
-        if scores.min() >= low and scores.max() <= high:
-            return deviation
-        scores = scores.clip(low, high)
 
 
 def _deviation(scores: np.ndarray, weights: np.ndarray) -> float:
