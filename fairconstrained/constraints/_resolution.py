@@ -125,21 +125,23 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     if not cells.size:
         return
     shown = sizes.described(cells)
-    remedy = _remedy(sizes, cells, limit)
     numbers = advice_on_numbers(cells.size)
-    empty = np.count_nonzero(sizes.counts[cells] == 0)
-    by_label = f" {_ONE_LABEL}" if empty else ""
+    is_empty = sizes.counts[cells] == 0
+    of_one_label = np.intersect1d(sizes.groups[cells[is_empty]], sizes.groups[(sizes.counts > 0) & (sizes.groups >= 0)])
+    by_label = f" {_ONE_LABEL}" if of_one_label.size else ""
+    if of_one_label.size and of_one_label.size == sizes.groups.max() + 1:
+        remedy = ""  # no number of rows helps
+    else:
+        wider = ", widen the interval" if limit < 1 and (sizes.units[cells] > 1).any() else ""
+        higher = ", or raise kappa" if limit < 1 and not is_empty.all() else ""  # which fills no empty cell
+        remedy = f" {_remedy(sizes, cells, limit)}{wider}{higher}."
+    advice = f"{remedy}{by_label}{numbers}"
     if limit >= 1:
-        raise ValueError(
-            f"{notion} compares cells of rows, but these have no rows: {shown}. {remedy}.{by_label}{numbers}"
-        )
+        raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}.{advice}")
     needed = int(np.ceil(sizes.units[cells].max() / limit - _ROUNDING))
-    wider = ", widen the interval" if (sizes.units[cells] > 1).any() else ""
-    higher = ", or raise kappa" if empty < cells.size else ""  # which fills no empty cell
     raise ValueError(
         f"{notion} with kappa={kappa:g} needs cells in which no row counts more than {limit:.3g}, that is at least "
-        f"{needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}. {remedy}"
-        f"{wider}{higher}.{by_label}{numbers}"
+        f"{needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}.{advice}"
     )
 
 

@@ -28,27 +28,20 @@ _INWARDS = 0.25
 
 
 class Trial(NamedTuple):
-    """Estimates under one choice of bounds.
+    """Estimates under one choice of bounds."""
 
-    Attributes
-    ----------
-    margins : ndarray of shape (n_constraints,)
-        By how much the bounds on training rows are stricter than those asked for.
-    excess : ndarray of shape (n_constraints,)
-        By how much the estimates exceed what is aimed at; at most 0 where they do not.
-    has_constant : bool, default=False
-        Whether one of the models gives all rows the same score. Then the estimates say nothing, and the bounds are
-        small enough: smaller ones lead to the same score.
-    """
-
-    margins: np.ndarray
-    excess: np.ndarray
+    #: By how much the bounds on training rows are stricter than those asked for.
+    margins: np.ndarray  # of shape (n_constraints,)
+    #: By how much the estimates exceed what is aimed at; at most 0 where they do not.
+    excess: np.ndarray  # of shape (n_constraints,)
+    #: Whether one of the models gives all rows the same score. Then the estimates say nothing, and the bounds are
+    #: small enough: smaller ones are likely to lead to constant scores as well.
     has_constant: bool = False
 
     @property
     def beyond(self) -> float:
         """The largest excess; the bounds are small enough where it is not positive."""
-        return -np.inf if self.has_constant else float(self.excess.max(initial=-np.inf))
+        return -np.inf if self.has_constant else float(np.nan_to_num(self.excess, nan=np.inf).max(initial=-np.inf))
 
 
 def next_margins(trials: Sequence[Trial], largest: np.ndarray) -> np.ndarray | None:
@@ -93,7 +86,7 @@ def _larger(trials: Sequence[Trial], largest: np.ndarray) -> np.ndarray | None:
     slopes = np.full(left.shape, _SLOPE)
     if len(trials) > 1:
         needed = np.divide(last.excess, left, out=np.full(left.shape, np.inf), where=left > 0)
-        is_told = last.margins >= _TOLD_BY * largest
+        is_told = (last.margins >= _TOLD_BY * largest) & (len(trials) > 2)  # one step may be flat by chance
         if (is_missed & is_told & (needed > _HOPELESS * np.maximum(_slopes(first, last), 0.0))).any():
             return None
         slopes = np.clip(_slopes(trials[-2], last), _LEAST_SLOPE, _LARGEST_SLOPE)

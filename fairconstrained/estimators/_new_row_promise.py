@@ -21,8 +21,8 @@ __all__ = ["PromisesNewRows"]
 
 #: Message where no fit has estimates within the bounds, but a constant score does.
 _CONSTANT = (
-    "no smaller bound in the fit brought the estimate for new rows within kappa, and the best constant score within it "
-    "was taken: all rows have the same score.{} Loosen kappa, pass more rows, or give the model less freedom: {}."
+    "no fit that was tried has an estimate for new rows within kappa, and the best constant score within it was taken: "
+    " all rows have the same score.{} Loosen kappa, pass more rows, or give the model less freedom: {}."
 )
 
 
@@ -75,7 +75,9 @@ class PromisesNewRows(TellsNewRows):
         stricter, estimated = self._kept_on_new_rows(in_span, span.problem, (), seed)
         result = self._solve_all(in_span, stricter, None, rng)
         result = replace(result, model_state=span.lift(result.model_state), start=None, candidates=())
-        if self._beyond(problem, estimated, result) > max(self._beyond(problem, estimated), 0.0):
+        # estimates of folds of which one has a constant score say nothing
+        expected = -np.inf if estimated.has_constant else self._beyond(problem, estimated)
+        if self._beyond(problem, estimated, result) > max(expected, 0.0):
             other = self._solved_with_margins(solver, problem, starts, seed)
             found = (result, estimated), other
             result, estimated = min(found, key=lambda pair: self._beyond(problem, pair[1], pair[0]))
@@ -98,7 +100,7 @@ class PromisesNewRows(TellsNewRows):
         if constant is None:
             return result
         message = _CONSTANT.format(noise_of(problem), self._less_freedom)
-        return replace(result, model_state=constant, status=Status.COMPLETED, message=message, multipliers=None)
+        return replace(result, model_state=constant, status=Status.MAX_ITER, message=message, multipliers=None)
 
     def _beyond(self, problem: Problem, estimated: NewRowEstimates, result: SolverResult | None = None) -> float:
         """By how much the estimates exceed ``kappa``, those for the model of a result if there is one."""

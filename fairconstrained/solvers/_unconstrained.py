@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,10 @@ def _is_same(one: Any, other: Any) -> bool:
         is_equal = type(one) is type(other) and bool(one == other)
     except (ValueError, RuntimeError):  # arrays or tensors, which differ in parts
         return False
-    # a cached property may be there in one of them only
     held, others = getattr(one, "__dict__", {}), getattr(other, "__dict__", {})
+    # a cached property may be there in one of them only
+    if any(not isinstance(getattr(type(one), name, None), cached_property) for name in held.keys() ^ others.keys()):
+        return False
     return is_equal and all(_is_same(held[name], others[name]) for name in held.keys() & others.keys())
 
 

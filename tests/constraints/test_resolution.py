@@ -210,6 +210,7 @@ def test_groups_that_are_the_labels_get_advice_that_helps(name):
     message = refusal(OF_BOTH_LABELS[name](0.1), cells_of((30, 0), (0, 30)))
     assert "as where the groups are the labels, has nothing to compare by label: bound a rate of all rows" in message
     assert "raise kappa" not in message
+    assert "more rows" not in message
     few = refusal(OF_BOTH_LABELS[name](0.1), cells_of((30, 3), (30, 30)))
     assert few.endswith(", or raise kappa.")
     DemographicParity(0.1).bind(cells_of((30, 0), (0, 30)))

@@ -361,7 +361,7 @@ def test_a_promise_that_only_a_constant_score_keeps_is_kept_by_it(wide):
 
 def test_a_promise_that_is_not_kept_is_said(rows, monkeypatch):
     _missed_by_all_fits(GroupLossClassifier, monkeypatch, 0.6)
-    with pytest.warns(ConvergenceWarning, match=r"No smaller bound in the fit kept it"):
+    with pytest.warns(ConvergenceWarning, match=r"No fit that was tried kept it"):
         model = fitted(GroupLossClassifier(0.5, promise="new_rows", random_state=0), rows)
     assert model.status_ == "infeasible"
     assert model.violation_ == pytest.approx(0.1)  # constant scores have a loss of about log 2
