@@ -365,7 +365,7 @@ def test_a_promise_that_is_not_kept_is_said(rows):
         model = fitted(GroupLossClassifier(0.375, promise="new_rows", random_state=0), rows)
     assert model.status_ == "infeasible"  # constant scores have a loss of about log 2
     (gap,) = model.new_row_gaps_.values()
-    assert gap.estimate > 0.39
+    assert gap.estimate > 0.38
     assert model.violation_ == pytest.approx(gap.estimate - 0.375)
 
 
