@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
@@ -80,14 +79,15 @@ class AuditTable:
 
     def warn_of_reversed(self) -> None:
         """Warn where the larger one of two labels, which is taken as positive, has clearly lower scores."""
-        if self.scores is None:
-            return
         is_positive = self.labels == self.pos_label
-        auc = roc_auc_score(is_positive, self.scores, sample_weight=self.weights)
-        weights = np.ones(len(self.labels)) if self.weights is None else self.weights
-        n1, n0 = _effective_size(weights[is_positive]), _effective_size(weights[~is_positive])
-        # scores that say nothing of the label have an AUC below 0.5 in every second file; this is the standard error
-        # of their AUC, beyond twice which hardly any of them are
+        weights = np.ones(len(self.labels)) if self.weights is None else self.weights.to_numpy()
+        by_label = weights[is_positive], weights[~is_positive]
+        if self.scores is None or not all(own.any() for own in by_label):
+            return  # there is no AUC
+        auc = roc_auc_score(is_positive, self.scores, sample_weight=weights)
+        n1, n0 = map(_effective_size, by_label)
+        # scores that say nothing of the label have an AUC below 0.5 in every second file; few of them are below it by
+        # more than two standard errors, whose formula is that of such scores
         if auc < 0.5 - 2 * np.sqrt((n1 + n0 + 1) / (12 * n1 * n0)):
             (other,) = set(self.labels.tolist()) - {self.pos_label}
             warn_user(
@@ -103,10 +103,9 @@ class AuditTable:
         return f"positive where {self.scores.name!r} is above {self.threshold:g}"
 
 
-def _effective_size(weights: npt.ArrayLike) -> float:
+def _effective_size(weights: np.ndarray) -> float:
     """The number of rows of equal weight whose mean varies as much as that of rows with these weights."""
-    given = np.asarray(weights, dtype=float)
-    return float(given.sum() ** 2 / (given**2).sum())
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def _table(path: Path, separator: str) -> pd.DataFrame:

@@ -37,7 +37,7 @@ _NEAREST = np.finfo(np.float64).eps
 #: The number that a text such as "25-40", "<25" or "(25, 40]" begins with, and the side of it that is meant.
 _NUMBER = re.compile(r"\s*[(\[]?\s*([<>≤≥]?)=?\s*(-?(?:inf|\d+(?:\.\d+)?))")
 _SIDES = {"<": -1, "≤": -1, ">": 1}
-#: What a date as text begins with: a year and a month. Codes such as 1059 or 20200101 would pass for dates as well.
+#: Year and month, with which dates as text begin; `pandas.to_datetime` reads codes such as 1059 as dates as well.
 _DATE = r"\d{4}-\d\d"
 
 
@@ -277,8 +277,8 @@ def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
     if measured:
         warn_user(
             f"sensitive_features has {grouped.n_groups:,} groups, {n_small:,} of them with fewer than {FEW} rows, as "
-            f"every value of {shortened(measured).strip('[]')} is a group. Cut numbers into bands first, for example with "
-            "pandas.cut, and write the year or the decade in place of dates.",
+            f"every value of {shortened(measured).strip('[]')} is a group. Cut numbers into bands first, for example "
+            "with pandas.cut, and write the year or the decade in place of dates.",
             FairnessWarning,
         )
 

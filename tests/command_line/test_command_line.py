@@ -412,6 +412,8 @@ def test_only_clearly_lower_scores_of_the_positive_label_are_told(people, tmp_pa
     table = people.assign(score=score, weight=np.where(lower, weight, 1))
     assert of_file(table, tmp_path, *SCORED, "--weight", "weight") == 0
     assert ("its rows have the lower scores" in said(capsys)) == is_told
+    assert of_file(table.assign(weight=~is_yes + 0), tmp_path, *SCORED, "--weight", "weight") == 0
+    assert said(capsys) == ""  # one label has no weight, and so there is no AUC
 
 
 def test_decisions_in_other_words_than_the_labels(people, tmp_path, capsys):
