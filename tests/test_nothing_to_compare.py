@@ -132,6 +132,15 @@ def test_a_certificate_is_not_given():
         assert model.fit(X, Y).status_ == "uncertified"
 
 
+@pytest.mark.parametrize(("rule", "advice"), [("floor", "one group suffices"), ("difference", "at least two groups")])
+def test_a_certificate_asks_for_as_many_groups_as_it_needs(rule, advice):
+    model = CertifiedFairClassifier(
+        LogisticRegression(), kappa=0.1, metric="group_rates", metric_params={"rate": "selection", "rule": rule}
+    )
+    with pytest.warns(FairnessWarning, match=f"sensitive_features was not given.*{advice}"):
+        assert model.fit(X, Y).status_ == "uncertified"
+
+
 def test_a_report_of_such_a_model_says_so():
     with pytest.warns(FairnessWarning, match="nothing to compare"):
         model = RateParityClassifier(kappa=0.1).fit(X, Y)

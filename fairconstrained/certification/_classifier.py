@@ -244,7 +244,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
         self.status_, self.n_tests_ = "uncertified", 0
         self.calibration_rows_ = np.empty(0, dtype=np.int64)
         names = () if rows.groups is None else groups_of(judge.metric, rows.groups).names
-        if len(names) < info_of(judge.metric).least_groups(judge.params):
+        least_groups = info_of(judge.metric).least_groups(judge.params)
+        if len(names) < least_groups:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", NOTHING_TO_COMPARE, FairnessWarning)  # said below
                 self.estimator_ = fitted(clone(self.estimator), rows)
@@ -252,7 +253,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
                 nothing_to_compare(
                     names,
                     "Nothing is certified, and the estimator was fitted on all rows.",
-                    f"{PASS_GROUPS}.",
+                    f"{PASS_GROUPS}." if least_groups > 1 else "Pass sensitive_features to fit; one group suffices.",
                 ),
                 FairnessWarning,
             )

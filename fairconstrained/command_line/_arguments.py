@@ -120,7 +120,7 @@ def _pair(text: str) -> tuple[float, float]:
 
 def _bins(text: str) -> tuple[str, list[float]]:
     column, _, edges = text.rpartition("=")
-    numbers = _numbers(edges)
+    column, numbers = column.strip(), _numbers(edges)
     if not column or not numbers or numbers != sorted(set(numbers)):
         raise argparse.ArgumentTypeError(f"{text!r} is no column with increasing edges such as age=25,60")
     return column, numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,13 +78,21 @@ class AuditTable:
         return f"Label {self.labels.name!r}: {self.pos_label!r} is positive. Decision: {decided}."
 
     def warn_of_reversed(self) -> None:
-        """Warn where the label that is taken as positive, in the order of words, is the one with the lower scores."""
+        """Warn where the larger one of two labels, which is taken as positive, has clearly lower scores."""
         is_positive = self.labels == self.pos_label
-        if self.scores is not None and roc_auc_score(is_positive, self.scores) < 0.5:
-            other = self.labels[~is_positive].iloc[0]
+        weights = np.ones(len(self.labels)) if self.weights is None else self.weights.to_numpy()
+        by_label = weights[is_positive], weights[~is_positive]
+        if self.scores is None or not all(own.any() for own in by_label):
+            return  # there is no AUC
+        auc = roc_auc_score(is_positive, self.scores, sample_weight=weights)
+        n1, n0 = map(_effective_size, by_label)
+        # scores that say nothing of the label have an AUC below 0.5 in every second file; few of them are below it by
+        # more than two standard errors, whose formula is that of such scores
+        if auc < 0.5 - 2 * np.sqrt((n1 + n0 + 1) / (12 * n1 * n0)):
+            (other,) = set(self.labels.tolist()) - {self.pos_label}
             warn_user(
-                f"{self.pos_label!r} is read as the positive label, and its rows have the lower scores. If a high "
-                f"score speaks for {other!r}, add --pos-label {other}.",
+                f"{self.pos_label!r} is taken as the positive label because it is the larger one, and its rows have "
+                f"the lower scores. If a high score speaks for {other!r}, add --pos-label {shlex.quote(str(other))}.",
                 FairnessWarning,
             )
 
@@ -92,6 +101,11 @@ class AuditTable:
         assert self.scores is not None
         assert self.threshold is not None
         return f"positive where {self.scores.name!r} is above {self.threshold:g}"
+
+
+def _effective_size(weights: np.ndarray) -> float:
+    """The number of rows of equal weight whose mean varies as much as that of rows with these weights."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def _table(path: Path, separator: str) -> pd.DataFrame:

@@ -161,7 +161,7 @@ def fairness_path(
     -----
     ConvergenceWarning
         Once for all fits, with the values for which the bound was not kept, the objective did not settle, or a fit
-        warned of something else; of every kind of message it shows the first.
+        warned of something else; it shows the first message of each of the three most frequent kinds.
     NewRowsWarning
         Once for all fits whose estimate for new rows, ``new_row_gaps_``, exceeds their bound, with the values.
     FairnessWarning
@@ -356,7 +356,7 @@ def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
     ending = [
         (f"did not keep {plan.value_name}", missed),
         ("ended before the objective settled", early),
-        ("ended with another warning", warned),
+        ("gave another warning" if missed or early else "gave a warning", warned),
     ]
     for category, complaints in ((NewRowsWarning, exceeding), (ConvergenceWarning, ending)):
         told = [f"{_count(of, fits)} {complaint} ({_places(of)})" for complaint, of in complaints if of]
@@ -383,7 +383,7 @@ def _places(fits: Iterable[_Fit]) -> str:
 
 
 def _examples(plan: Plan, category: type[Warning], affected: Sequence[_Fit], fits: Sequence[_Fit]) -> str:
-    """One message of every kind, the most frequent kinds first, with its fits where these are not all of them.
+    """One message of each of the most frequent kinds, with its fits where these are not all of them.
 
     Messages that differ in numbers alone are of one kind.
     """
@@ -394,7 +394,11 @@ def _examples(plan: Plan, category: type[Warning], affected: Sequence[_Fit], fit
             if fit not in having:
                 having.append(fit)
     text, begin = "", f"The first message of {plan.last_name}"
-    for message, having in sorted(kinds.values(), key=lambda kind: -len(kind[1]))[:_MOST_KINDS]:
+    by_frequency = sorted(kinds.values(), key=lambda kind: -len(kind[1]))
+    for message, having in by_frequency[:_MOST_KINDS]:
         where = "" if len(having) == len(affected) else f", in {_count(having, fits)} ({_places(having)})"
-        text, begin = f"{text} {begin}{where}: {message}", "Another message"
-    return text
+        stop = "" if message.endswith((".", "!", "?")) else "."
+        text, begin = f"{text} {begin}{where}: {message}{stop}", "Another message"
+    n_left = len(by_frequency[_MOST_KINDS:])
+    left = f" {n_left} more {'kind is' if n_left == 1 else 'kinds are'} not shown." if n_left else ""
+    return text + left

@@ -152,11 +152,6 @@ class Walk:
         """The model to go on from."""
         return self.models[-1] if self.models else None
 
-    @property
-    def all_warnings(self) -> list[tuple[type[Warning], str]]:
-        """Warnings of the fits and the measurements."""
-        return [warning for record in self.records for warning in record["warned"]] + self.warnings
-
     def then(self, other: Walk) -> Walk:
         """Both, one after the other."""
         return Walk(self.records + other.records, self.models + other.models, self.warnings + other.warnings)

@@ -127,7 +127,8 @@ def _warn_of_units(scores: np.ndarray, decisions: np.ndarray, threshold: float) 
     if (is_one_of_probabilities and decisions.mean() > _NEARLY_ALL) or (are_probabilities and threshold >= 1):
         warn_user(
             f"y_score goes from {low:g} to {high:g}, and with threshold={threshold:g} {decisions.mean():.0%} of the "
-            "decisions are positive. Give the threshold in the units of the scores, such as 50 for percentages.",
+            "decisions are positive. Give the threshold in the units of the scores, such as 0.5 for probabilities and "
+            "50 for percentages.",
             FairnessWarning,
         )
 

@@ -99,8 +99,8 @@ def fairness_report(
     Warns
     -----
     FairnessWarning
-        If values of numbers or times make many small groups, or groups or labels differ in blanks, capitals or type
-        alone.
+        If values of numbers or times make many small groups, groups or labels differ in blanks, capitals or type alone,
+        or the threshold seems to be in other units than the scores, such as 0.5 for percentages.
 
     Examples
     --------

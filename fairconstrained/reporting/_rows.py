@@ -37,6 +37,8 @@ _NEAREST = np.finfo(np.float64).eps
 #: The number that a text such as "25-40", "<25" or "(25, 40]" begins with, and the side of it that is meant.
 _NUMBER = re.compile(r"\s*[(\[]?\s*([<>≤≥]?)=?\s*(-?(?:inf|\d+(?:\.\d+)?))")
 _SIDES = {"<": -1, "≤": -1, ">": 1}
+#: Year and month, with which dates as text begin; `pandas.to_datetime` reads codes such as 1059 as dates as well.
+_DATE = r"\d{4}-\d\d"
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,8 +277,8 @@ def _warn_of_numbers(frame: pd.DataFrame, grouped: GroupedRows) -> None:
     if measured:
         warn_user(
             f"sensitive_features has {grouped.n_groups:,} groups, {n_small:,} of them with fewer than {FEW} rows, as "
-            f"every value of {shortened(measured).strip('[]')} is a group. Cut numbers and times into bands first, for "
-            "example with pandas.cut.",
+            f"every value of {shortened(measured).strip('[]')} is a group. Cut numbers into bands first, for example "
+            "with pandas.cut, and write the year or the decade in place of dates.",
             FairnessWarning,
         )
 
@@ -285,9 +287,11 @@ def _is_measured(column: pd.Series[Any]) -> bool:
     """Whether a column holds numbers or times, which in a file may be dates as text."""
     if pd.api.types.infer_dtype(column, skipna=False) in _MEASURED:
         return True
-    values = pd.Series(column.unique().tolist())  # text that begins with numbers has become a category
-    is_text = pd.api.types.infer_dtype(values, skipna=False) == "string"
-    return is_text and bool(pd.to_datetime(values, format="ISO8601", errors="coerce").notna().all())
+    values = pd.Series(column.unique().tolist())  # `_by_numbers` has made a categorical column of dates as text
+    if pd.api.types.infer_dtype(values, skipna=False) != "string" or not values.str.match(_DATE).all():
+        return False
+    # in UTC, as times with several offsets, such as those of summer and winter, are an error without it
+    return bool(pd.to_datetime(values, format="ISO8601", errors="coerce", utc=True).notna().all())
 
 
 def _warn_of_spellings(where: str, kind: str, column: pd.Series[Any]) -> None:

@@ -253,7 +253,7 @@ def test_warnings_are_in_words_of_the_command_line(tmp_path, capsys):
         assert main(["metrics", str(path), "--label", "hired", "--score", "score", "--groups", "age"]) == 0
     _, error = capsys.readouterr()
     assert error.startswith("fairconstrained metrics: warning: --groups has 40 groups")
-    assert "every value of 'age' is a group. Cut numbers and times into bands first, for example with --bins." in (
+    assert "every value of 'age' is a group. Cut numbers into bands first, for example with --bins, and write the" in (
         " ".join(error.split())
     )
 
@@ -346,6 +346,7 @@ def test_blanks_around_the_names_of_columns_do_not_matter(people, tmp_path, caps
     blanks = people.rename(columns={"score": " score", "sex": "sex "})
     assert of_file(blanks, tmp_path, *SCORED) == 0
     assert of_file(blanks, tmp_path, "--label", "hired ", "--score", " score", "--groups", "sex ") == 0
+    assert of_file(blanks, tmp_path, *SCORED[:-1], "age", "--bins", " age =30,50") == 0
     assert said(capsys) == ""
     assert of_file(blanks.assign(sex="f"), tmp_path, *SCORED) == 2
     assert "has several columns 'sex', up to blanks around the name: rename them" in said(capsys)
@@ -366,17 +367,53 @@ def test_numbers_in_another_notation(people, tmp_path, capsys, written):
 def test_thresholds_in_other_units_than_the_scores(people, tmp_path, capsys, factor, threshold, is_told):
     scores = people.assign(score=factor * people["score"])
     assert of_file(scores, tmp_path, *SCORED, "--threshold", threshold) == 0
-    assert ("Give the threshold in the units of the scores, such as 50 for percentages." in said(capsys)) == is_told
+    advice = "in the units of the scores, such as 0.5 for probabilities and 50 for percentages."
+    assert (advice in said(capsys)) == is_told
 
 
 @pytest.mark.filterwarnings("always")
 def test_words_whose_order_is_not_that_of_the_scores(people, tmp_path, capsys):
     words = people.assign(hired=people["hired"].map({"yes": "approved", "no": "denied"}))
     assert of_file(words, tmp_path, *SCORED) == 0
-    assert "If a high score speaks for 'approved', add --pos-label approved." in said(capsys)
+    text = said(capsys)
+    assert "'denied' is taken as the positive label because it is the larger one, and its rows have the lower" in text
+    assert "If a high score speaks for 'approved', add --pos-label approved." in text
     for label in ("approved", "denied"):
         assert of_file(words, tmp_path, *SCORED, "--pos-label", label) == 0
         assert said(capsys) == ""
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize(
+    ("labels", "advice"),
+    [
+        ({"yes": 0, "no": 1}, "speaks for 0, add --pos-label 0."),
+        ({"yes": "is paid", "no": "unpaid"}, "speaks for 'is paid', add --pos-label 'is paid'."),
+    ],
+    ids=["numbers", "two words"],
+)
+def test_the_advice_of_another_positive_label_can_be_pasted(people, tmp_path, capsys, labels, advice):
+    other = people.assign(hired=people["hired"].map(labels))
+    assert of_file(other, tmp_path, *SCORED) == 0
+    text = said(capsys)
+    assert advice in text
+    pasted = shlex.split(text[text.index("--pos-label") :].removesuffix("."))
+    assert of_file(other, tmp_path, *SCORED, *pasted) == 0
+    assert said(capsys) == ""
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize(("share", "weight", "is_told"), [(0.1, 1, False), (0.6, 1, True), (0.6, 0.05, False)])
+def test_only_clearly_lower_scores_of_the_positive_label_are_told(people, tmp_path, capsys, share, weight, is_told):
+    """The larger label has the lower scores in a share of the rows, and ``weight`` is the weight of these rows."""
+    is_yes, lower = people["hired"] == "yes", np.arange(len(people)) < share * len(people)
+    ranks = np.random.default_rng(1).permutation(len(people)) / len(people)
+    score = np.where(lower, 0.5 * ranks + 0.5 * ~is_yes, ranks)
+    table = people.assign(score=score, weight=np.where(lower, weight, 1))
+    assert of_file(table, tmp_path, *SCORED, "--weight", "weight") == 0
+    assert ("its rows have the lower scores" in said(capsys)) == is_told
+    assert of_file(table.assign(weight=~is_yes + 0), tmp_path, *SCORED, "--weight", "weight") == 0
+    assert said(capsys) == ""  # one label has no weight, and so there is no AUC
 
 
 def test_decisions_in_other_words_than_the_labels(people, tmp_path, capsys):
@@ -388,4 +425,6 @@ def test_decisions_in_other_words_than_the_labels(people, tmp_path, capsys):
 def test_dates_as_groups(people, tmp_path, capsys):
     dates = people.assign(sex=pd.date_range("2000-01-01", periods=len(people)).astype(str))
     assert of_file(dates, tmp_path, *SCORED, "--metrics", "independence_gap") == 0
-    assert "as every value of 'sex' is a group. Cut numbers and times into bands first" in said(capsys)
+    text = said(capsys)
+    assert "as every value of 'sex' is a group." in text
+    assert "and write the year or the decade in place of dates." in text

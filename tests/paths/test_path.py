@@ -369,10 +369,37 @@ def test_one_warning_says_which_fits_warned_of_what(classes):
     with pytest.warns(ConvergenceWarning) as caught:
         path_of(Telling(), classes, kappas=[None, 0.2, 0.1, 0.05])
     assert [str(warning.message) for warning in caught] == [
-        "3 of 4 fits ended with another warning (all rows: 0.2, 0.1, 0.05). "
+        "3 of 4 fits gave a warning (all rows: 0.2, 0.1, 0.05). "
         "The first message of Telling, in 2 of 4 fits (all rows: 0.2, 0.1): stopped in iteration 3. "
         "Another message, in 1 of 4 fits (all rows: 0.05): diverged."
     ]
+
+
+class TellingMore(Telling):
+    said: ClassVar[dict] = dict(zip([0.9, 0.8, 0.7, 0.6], ["slow", "far off!", "flat.", "odd"], strict=True))
+
+
+@pytest.mark.parametrize(("n_kinds", "end"), [(3, "flat."), (4, "flat. 1 more kind is not shown.")])
+def test_messages_end_with_a_stop_and_those_left_out_are_counted(classes, n_kinds, end):
+    with pytest.warns(ConvergenceWarning) as caught:
+        path_of(TellingMore(), classes, kappas=[None, *list(TellingMore.said)[:n_kinds]])
+    (text,) = [str(warning.message) for warning in caught]
+    assert ": slow. Another message" in text
+    assert ": far off! Another message" in text
+    assert text.endswith(end)
+
+
+class TellingToo(Telling):
+    said: ClassVar[dict] = {0.9: "slow."}
+
+
+def test_another_warning_is_one_beside_a_missed_bound(classes):
+    with pytest.warns(ConvergenceWarning) as caught:
+        path_of(TellingToo(max_iter=1), classes, kappas=[0.9, 0.01])
+    (text,) = [str(warning.message) for warning in caught]
+    assert text.startswith(
+        "1 of 2 fits ended before the objective settled (all rows: 0.01), and 1 of 2 fits gave another"
+    )
 
 
 def test_other_warnings_come_once(classes):

@@ -1,6 +1,7 @@
 """The tables against counts by hand, scikit-learn and the metrics; what goes in, and what is refused."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -352,6 +353,25 @@ def test_numbers_that_nobody_cut(column):
     make(labels, scores, sensitive_features=np.arange(40) % 8, metrics=["independence_gap"])
     both = pd.DataFrame({"town": [f"town {k}" for k in range(40)], "sex": np.arange(40) % 2})
     make(labels, scores, sensitive_features=both, metrics=["independence_gap"])  # 0 and 1 need no bands
+
+
+@pytest.mark.parametrize(
+    ("column", "is_told"),
+    [
+        (pd.date_range("2024-03-01", periods=40).astype(str), True),
+        ([f"2024-03-{day}T12:00+0{1 + (day > 30)}:00" for day in range(10, 32)] * 2, True),
+        (pd.date_range("2024-03-01", periods=40).strftime("%Y%m%d"), False),
+        (np.arange(1020, 1060).astype(str), False),
+    ],
+    ids=["dates", "summer time", "without hyphens", "codes"],
+)
+def test_dates_as_text(column, is_told):
+    labels, scores = [0, 1] * (len(column) // 2), np.linspace(-1, 1, len(column))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make(labels, scores, sensitive_features=list(column), metrics=["independence_gap"])
+    told = ["write the year or the decade in place of dates." in str(warning.message) for warning in caught]
+    assert told == [True] * is_told
 
 
 @pytest.mark.parametrize("values", [("Black", "Black "), ("black", "BLACK"), ("1", 1)])
