@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from fairconstrained.checks.parameters import with_parameters
 from fairconstrained.constraints._constraint import IntervalConstraint
-from fairconstrained.constraints._last_of_order import LastOfOrder
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps, SmoothGaps
 from fairconstrained.constraints.base import check_kappa
@@ -103,14 +102,7 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
         The ranks that count, for all groups or for each.
     """
 
-    _of_data: ClassVar[tuple[str, ...]] = (
-        "component_names",
-        "_pairs",
-        "_products_of_lengths",
-        "_pieces",
-        "_lengths",
-        "_last_gaps",
-    )
+    _of_data: ClassVar[tuple[str, ...]] = ("component_names", "_pairs", "_products_of_lengths", "_pieces", "_lengths")
 
     name: str = "group_auc"
     intervals: PercentileIntervals = field(kw_only=True)
@@ -175,16 +167,7 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
     def _lengths(self) -> np.ndarray:
         return np.broadcast_to(self.intervals.length, self.data.n_groups)
 
-    @cached_property
-    def _last_gaps(self) -> LastOfOrder:
-        """Cache of the last exact gaps, for all surrogates and margins."""
-        return LastOfOrder()
-
-    @override
     def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
-        return self._last_gaps.at(scores, lambda: self._exact_gaps_of(scores))
-
-    def _exact_gaps_of(self, scores: np.ndarray) -> np.ndarray:
         """Partial group AUCs of the pairs, minus 1/2."""
         data = self.data
         aucs = pair_aucs(scores, data.codes, data.weights.numpy(), data.n_groups, self.intervals)
@@ -261,7 +244,7 @@ class BoundWholeGroupAUC(BoundGroupAUC, Stochastic):
     """
 
     @override
-    def _exact_gaps_of(self, scores: np.ndarray) -> np.ndarray:
+    def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
         data = self.data
         return centred_aucs_of_groups(scores, data.codes, data.weights.numpy(), data.n_groups)[self._pairs]
 

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import IntervalConstraint
-from fairconstrained.constraints._last_of_order import LastOfOrder
+from fairconstrained.constraints._last_of_scores import LastOfScores
 from fairconstrained.constraints._rates import BoundSplitParity
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
@@ -32,8 +32,8 @@ AUTO_LEVELS = 10
 _DRAWS = 20
 #: Cuts that one refinement adds at most, the worst ones.
 MAX_CUTS = 4
-#: The last ranks on every data set: the metric, the cuts and the thresholds of an iterate all ask for them.
-_LAST_RANKS: WeakKeyDictionary[FairData, LastOfOrder] = WeakKeyDictionary()
+#: The last rank table on every data set: the metric, the cuts and the thresholds of an iterate all ask for it.
+_LAST_TABLES: WeakKeyDictionary[FairData, LastOfScores] = WeakKeyDictionary()
 
 
 @with_parameters
@@ -143,7 +143,7 @@ class BoundStatisticalParity(BoundSplitParity):
 
     def metric(self, scores: np.ndarray) -> float:
         """Partial statistical parity gap."""
-        return self._largest_gap(self._ranks(scores))
+        return self._largest_gap(self._rank_table(scores)[1])
 
     def _largest_gap(self, ranks: np.ndarray) -> float:
         """The gap of a table of ranks, of shape (n_thresholds, n_groups)."""
@@ -180,8 +180,7 @@ class BoundStatisticalParity(BoundSplitParity):
         The largest and the smallest distance of a rank from its group's centre are made opposite, by bisection
         over the rows of the rank table.
         """
-        ranks = self._ranks(scores)
-        thresholds = np.append(np.unique(scores, equal_nan=False)[::-1], -np.inf)
+        thresholds, ranks = self._rank_table(scores)
         centres = self._centres.T  # one row per level
         first, last = np.zeros(self.levels.size, dtype=int), np.full(self.levels.size, thresholds.size - 1)
         while (first < last).any():
@@ -272,7 +271,7 @@ class BoundStatisticalParity(BoundSplitParity):
 
     def _cuts(self, scores: np.ndarray) -> np.ndarray:
         """Return the levels at which the exact constraint is violated most, at most one between two levels."""
-        ranks = self._ranks(scores)
+        _, ranks = self._rank_table(scores)
         excess = gaps_by_threshold(ranks, self.intervals, self.normalize) - self.kappa
         violated = np.flatnonzero(excess > 0)
         if violated.size == 0 or self.levels.size == 0:
@@ -297,10 +296,9 @@ class BoundStatisticalParity(BoundSplitParity):
         beyond = start - start.clip(reach.alpha.min(), reach.beta.max())
         return (reach.clip(start[:, None])[:, 0] + beyond) / unit, unit
 
-    def _ranks(self, scores: np.ndarray) -> np.ndarray:
-        """Ranks of the distinct scores in every group, see `rank_table`; not to be written to."""
-        data, last = self.data, _LAST_RANKS.setdefault(self.data, LastOfOrder())
-        return last.at(scores, lambda: rank_table(scores, data.codes, data.weights.numpy(), data.n_groups)[1])
+    def _rank_table(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        data, last = self.data, _LAST_TABLES.setdefault(self.data, LastOfScores())
+        return last.at(scores, lambda: rank_table(scores, data.codes, data.weights.numpy(), data.n_groups))
 
 
 def _reach(intervals: PercentileIntervals, kappa: float) -> PercentileIntervals:

@@ -6,7 +6,7 @@ import torch
 from sklearn.base import clone
 
 from fairconstrained import AUCFairClassifier, PartialParityClassifier
-from fairconstrained.constraints import GroupAUC, group_auc
+from fairconstrained.constraints import GroupAUC
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import granularity, partial_group_auc_gap
@@ -76,28 +76,6 @@ def test_metric_and_granularity_are_those_of_the_metrics_package(data, draw_scor
         assert constraint.exact(scores) == pytest.approx(gap(data, scores, interval) - 0.3, abs=1e-12)
     expected = granularity(data.codes, sample_weight=data.weights.numpy(), interval=interval)
     assert constraint.granularity == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("name", "interval"), [("centred_aucs_of_groups", (0.0, 1.0)), ("pair_aucs", (0.0, 0.3))])
-def test_rows_are_sorted_once_for_all_that_is_asked_at_scores_in_the_same_order(
-    data, draw_scores, monkeypatch, name, interval
-):
-    asked, of_scores = [], getattr(group_auc, name)
-
-    def counted(*rows):
-        asked.append(rows)
-        return of_scores(*rows)
-
-    monkeypatch.setattr(group_auc, name, counted)
-    constraint, scores = GroupAUC(0.1, interval=interval).unchecked(data), draw_scores(data)
-    value = constraint.metric(scores)
-    assert constraint.exact(scores) == pytest.approx(value - 0.1)
-    assert constraint.differences(3 * scores - 1).max() == value
-    refined = constraint.refined(scores, blur=0.1, margin=0.0)
-    assert refined.metric(scores) == value
-    assert len(asked) == 1
-    assert refined.metric(-scores) == GroupAUC(0.1, interval=interval).unchecked(data).metric(-scores)
-    assert len(asked) == 3
 
 
 def test_intervals_by_group(pair, draw_scores):

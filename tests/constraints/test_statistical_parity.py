@@ -61,47 +61,6 @@ def test_rows_are_sorted_once_for_all_draws_of_weights(make_data, draw_scores, m
     assert all((np.diff(own) <= 0).all() for own in seen)
 
 
-def test_rows_are_sorted_once_for_all_scores_in_the_same_order(make_data, draw_scores, monkeypatch):
-    """Multiples and shifts, under any bound; the thresholds are those of the scores themselves."""
-    tables = []
-
-    def counted(*rows):
-        tables.append(rows)
-        return rank_table(*rows)
-
-    monkeypatch.setattr("fairconstrained.constraints.statistical_parity.rank_table", counted)
-    data = make_data(counts=(30, 40))
-    scores = draw_scores(data).round(1)
-    first, others = StatisticalParity(0.2), StatisticalParity(0.4).unchecked(data)
-    constraint = first.unchecked(data)
-    gap, aux = constraint.metric(scores), constraint.initial_aux(scores)
-    assert others.metric(2 * scores + 1) == constraint.metric(scores / 8) == gap
-    np.testing.assert_allclose(constraint.initial_aux(4 * scores - 3), 4 * aux - 3, rtol=1e-12)
-    assert len(tables) == 1
-
-
-@pytest.mark.parametrize("place", [0, 6, 13])
-def test_scores_in_another_order_are_sorted_again(make_data, place):
-    """Also where no score but one has moved, to the place of another, or where two scores are no longer equal."""
-    data = make_data(counts=(5, 10))
-    constraint, scores = StatisticalParity(0.5).unchecked(data), np.arange(15.0)[::-1]
-    moved = np.insert(np.delete(scores, place), 14 - place, scores[place])
-    level = np.where(np.arange(15) == place, scores[place + 1], scores)
-    for one, other in [(scores, moved), (scores, level), (level, scores), (scores, -scores), (scores, 0 * scores)]:
-        constraint.metric(one)
-        fresh = StatisticalParity(0.5).unchecked(replace(data))
-        assert constraint.metric(other) == fresh.metric(other)
-        np.testing.assert_array_equal(constraint.initial_aux(other), fresh.initial_aux(other))
-
-
-def test_scores_that_are_nan_are_in_no_order(make_data):
-    data = make_data(counts=(5, 10))
-    constraint, scores = StatisticalParity(0.5).unchecked(data), np.zeros(15)
-    assert constraint.metric(scores) == 0
-    scores[::2] = np.nan
-    assert constraint.metric(scores) > 0
-
-
 def test_levels_beyond_the_reach_of_the_interval_keep_their_windows(make_data):
     """Windows of length 0.1 may start at ranks 0.1 to 0.5; those of cuts do outside as well."""
     constraint = with_kappa(0.1, make_data(), (0.2, 0.5), False, 5)
