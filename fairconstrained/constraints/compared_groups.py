@@ -202,9 +202,9 @@ class ComparedGroups:
         if small == "error":
             if not min(counts.values()):
                 raise ValueError(
-                    "these groups have no rows, or none with a label or in a stratum that is compared, so that their "
-                    f"rates do not exist: {shown}. Merge {of_user}, {_SMALL_GROUPS}, or bound a rate of more rows, as "
-                    f"demographic_parity does with all.{numbers}"
+                    "these groups have no rows, or none with a label that is compared, so that their rates do not "
+                    f"exist: {shown}. Merge {of_user}, {_SMALL_GROUPS}, or bound a rate of all rows, as "
+                    f"demographic_parity does.{numbers}"
                 )
             raise ValueError(
                 f"these groups have fewer than min_group_size={min_size} rows (of a label that is compared, if any "

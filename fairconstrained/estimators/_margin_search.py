@@ -87,8 +87,10 @@ def _larger(trials: Sequence[Trial], largest: np.ndarray) -> np.ndarray | None:
     if len(trials) > 1:
         needed = np.divide(last.excess, left, out=np.full(left.shape, np.inf), where=left > 0)
         is_told = (last.margins >= _TOLD_BY * largest) & (len(trials) > 2)  # one step may be flat by chance
-        if (is_missed & is_told & (needed > _HOPELESS * np.maximum(_slopes(first, last), 0.0))).any():
-            return None
+        is_hopeless = (is_missed & is_told & (needed > _HOPELESS * np.maximum(_slopes(first, last), 0.0))).any()
+        if is_hopeless or len(trials) == _MOST_TRIALS - 1:  # a bound of zero is the last that can help
+            ends = np.where(is_missed & np.isfinite(left), left, 0.0)
+            return last.margins + ends if ends.any() else None
         slopes = np.clip(_slopes(trials[-2], last), _LEAST_SLOPE, _LARGEST_SLOPE)
     steps = np.where(is_missed, np.minimum(_FURTHER * last.excess / slopes, _LARGEST_STEP * left), 0.0)
     return last.margins + steps if steps.any() else None

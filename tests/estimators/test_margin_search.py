@@ -42,14 +42,23 @@ def test_an_excess_as_large_as_the_bound_does_not_lead_to_zero():
 
 
 def test_a_search_ends_where_smaller_bounds_do_not_help():
-    trials, _ = searched(lambda bound: 0.09 + 0.1 * bound)
-    assert len(trials) == 3
+    """Zero is tried before it ends."""
+    trials, bound = searched(lambda bound: 0.09 + 0.1 * bound)
+    assert len(trials) == 4
+    assert bound == 0
 
 
 def test_a_search_ends_where_a_smaller_bound_leads_to_a_larger_estimate():
     trials, bound = searched(lambda bound: 0.09 - 0.1 * bound)
-    assert len(trials) == 3
+    assert len(trials) == 4
     assert bound == 0.05  # the nearest estimate
+
+
+def test_the_last_trial_is_a_bound_of_zero():
+    estimates = iter([0.06, 0.056, 0.053, 0.0505, 0.049])
+    trials, bound = searched(lambda bound: next(estimates) + 0 * bound)
+    assert len(trials) == 5
+    assert bound == 0
 
 
 def test_noise_after_a_small_step_does_not_end_a_search():
