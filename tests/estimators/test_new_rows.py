@@ -529,7 +529,7 @@ def test_where_no_fit_keeps_the_promise_a_constant_score_is_taken(rows, monkeypa
 
 
 @pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.CostlyBoundWarning")
-@pytest.mark.parametrize(("n", "n_estimates"), [(150, 1), (600, 3)])
+@pytest.mark.parametrize(("n", "n_estimates"), [(150, 1), (600, 4)])
 def test_bounds_below_what_chance_makes_of_a_metric_are_not_searched_for(n, n_estimates, monkeypatch):
     X, y, groups = make_biased_classification(n_samples=n, random_state=0)
     _missed_by_all_fits(monkeypatch)
