@@ -41,8 +41,8 @@ __all__ = [
 _MOST_SPELLINGS = 10
 #: Entries that a message shows of a long list.
 _MOST = 10
-#: Modules of scikit-learn whose decorators check the parameters of our methods and functions.
-_WRAPPERS = ("sklearn.base", "sklearn.utils._param_validation")
+#: Packages whose lines are not those of the user.
+_INNER = (__name__.split(".")[0], "sklearn", "joblib")
 #: How the groups reach predictions of a model that is within another one.
 BY_ROUTING = (
     "within a Pipeline, a BaggingClassifier or a search, turn metadata routing on "
@@ -59,8 +59,8 @@ TWO_LARGE_GROUPS = "Merge groups yourself, into at least two that are large enou
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user that led here.
 
-    Python shows a text once for every line, so that at a line of the package, or of scikit-learn's checks around its
-    functions, it would hide those of other calls.
+    Python shows a text once for every line, so that at a line of the package, or of scikit-learn or joblib, which call
+    it, it would hide those of other calls.
     """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_inner(frame.f_globals.get("__name__", "")):
@@ -69,7 +69,7 @@ def warn_user(message: str, category: type[Warning]) -> None:
 
 
 def _is_inner(module: str) -> bool:
-    return module in _WRAPPERS or module.split(".")[0] == __name__.split(".")[0]
+    return module.split(".")[0] in _INNER
 
 
 def nothing_to_compare(groups: Sequence[Hashable] | np.ndarray, outcome: str, advice: str) -> str:

@@ -68,8 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _say(command: str, kind: str, message: Exception | str) -> None:
     """Print an error or a warning without its place in the code."""
-    lines = f"fairconstrained {command}: {kind}: {_in_options(str(message))}".splitlines()
-    print("\n".join(fill(line, 100, subsequent_indent="    ") for line in lines), file=sys.stderr)
+    for line in f"fairconstrained {command}: {kind}: {_in_options(str(message))}".splitlines():
+        # an option on a line of its own stays as it is, so that it can be pasted
+        is_option = line.startswith("--")
+        shown = line if is_option else fill(line, 100, subsequent_indent="    ")
+        print(shown, file=sys.stderr)
 
 
 def _in_options(message: str) -> str:

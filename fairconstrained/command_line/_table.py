@@ -92,7 +92,7 @@ class AuditTable:
             (other,) = set(self.labels.tolist()) - {self.pos_label}
             warn_user(
                 f"{self.pos_label!r} is taken as the positive label because it is the larger one, and its rows have "
-                f"the lower scores. If a high score speaks for {other!r}, add --pos-label {shlex.quote(str(other))}.",
+                f"the lower scores. If a high score speaks for {other!r}, add\n--pos-label={shlex.quote(str(other))}",
                 FairnessWarning,
             )
 

@@ -127,7 +127,8 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     shown = sizes.described(cells)
     numbers = advice_on_numbers(cells.size)
     is_empty = sizes.counts[cells] == 0
-    of_one_label = np.intersect1d(sizes.groups[cells[is_empty]], sizes.groups[(sizes.counts > 0) & (sizes.groups >= 0)])
+    groups, n_filled = np.unique(sizes.groups[(sizes.counts > 0) & (sizes.groups >= 0)], return_counts=True)
+    of_one_label = np.intersect1d(sizes.groups[cells[is_empty]], groups[n_filled == 1])
     by_label = f" {_ONE_LABEL}" if of_one_label.size else ""
     if of_one_label.size and of_one_label.size == sizes.groups.max() + 1:
         remedy = ""  # no number of rows helps

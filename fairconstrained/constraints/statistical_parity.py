@@ -165,10 +165,8 @@ class BoundStatisticalParity(BoundSplitParity):
     @property
     @override
     def value_by_chance(self) -> float:
-        rng, data = np.random.default_rng(0), self.data  # the same in every fit
-        # the same for rows in another order, and for groups with other names, as it decides what a fit tries
-        place = np.lexsort((data.weights.numpy(), data.codes, np.bincount(data.codes)[data.codes])).argsort()
-        return float(np.mean([self.metric(rng.random(data.n_samples)[place]) for _ in range(_DRAWS)]))
+        rng = np.random.default_rng(0)  # the same in every fit
+        return float(np.mean([self.metric(rng.random(self.data.n_samples)) for _ in range(_DRAWS)]))
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """Implement `BoundConstraint.values_at_cuts`; only the order of the scores counts."""

@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from fairconstrained.estimators._by_chance import noise_of
 from fairconstrained.estimators._cross_fitted_gaps import fold_obstacle
-from fairconstrained.estimators._margin_search import Trial, best_of, next_margins
 from fairconstrained.estimators._new_row_estimates import NewRowEstimates
 from fairconstrained.estimators.new_rows import TellsNewRows
 from fairconstrained.problem import Problem, Start
@@ -19,10 +18,12 @@ from fairconstrained.solvers import CrossFittedSpan, Solver, SolverResult, Statu
 
 __all__ = ["PromisesNewRows"]
 
+#: Stricter bounds that are tried until the estimates on new rows are within ``kappa``.
+_ROUNDS = 5
 #: Message where no fit has estimates within the bounds, but a constant score does.
 _CONSTANT = (
-    "no fit that was tried has an estimate for new rows within kappa, and the best constant score within it was taken: "
-    " all rows have the same score.{} Loosen kappa, pass more rows, or give the model less freedom: {}."
+    "no smaller bound in the fit brought the estimate for new rows within kappa, and the best constant score within it "
+    "was taken: all rows have the same score.{} Loosen kappa, pass more rows, or give the model less freedom: {}."
 )
 
 
@@ -75,13 +76,10 @@ class PromisesNewRows(TellsNewRows):
         stricter, estimated = self._kept_on_new_rows(in_span, span.problem, (), seed)
         result = self._solve_all(in_span, stricter, None, rng)
         result = replace(result, model_state=span.lift(result.model_state), start=None, candidates=())
-        # estimates of folds of which one has a constant score say nothing
-        expected = -np.inf if estimated.has_constant else self._beyond(problem, estimated)
-        if self._beyond(problem, estimated, result) > max(expected, 0.0):
-            other = self._solved_with_margins(solver, problem, starts, seed)
-            found = (result, estimated), other
-            result, estimated = min(found, key=lambda pair: self._beyond(problem, pair[1], pair[0]))
-        return result, estimated
+        if self._beyond(problem, estimated, result) <= max(self._beyond(problem, estimated), 0.0):
+            return result, estimated
+        other = self._solved_with_margins(solver, problem, starts, seed)
+        return min((result, estimated), other, key=lambda found: self._beyond(problem, found[1], found[0]))
 
     def _solved_with_margins(
         self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
@@ -94,7 +92,8 @@ class PromisesNewRows(TellsNewRows):
         self, problem: Problem, result: SolverResult, estimated: NewRowEstimates
     ) -> SolverResult:
         """The result, or the best constant score where that keeps bounds which the estimates of the result miss."""
-        if self._beyond(problem, estimated, result) <= 0:
+        about = self._about(problem, estimated, result)
+        if all(about.beyond(c) <= 0 for c in problem.constraints if c.bounds_metric):
             return result
         constant = best_constant(problem, result.model_state)
         if constant is None:
@@ -103,31 +102,31 @@ class PromisesNewRows(TellsNewRows):
         return replace(result, model_state=constant, status=Status.MAX_ITER, message=message, multipliers=None)
 
     def _beyond(self, problem: Problem, estimated: NewRowEstimates, result: SolverResult | None = None) -> float:
-        """By how much the estimates exceed ``kappa``, those for the model of a result if there is one."""
+        """By how much estimates exceed what is allowed, the worse one for the model of a result if there is one."""
         if result is not None:
-            estimated = estimated.about(problem, problem.scores(result.model_state), self._fold_units(problem))
-        return max((estimated.beyond(c) for c in problem.constraints if c.bounds_metric), default=-np.inf)
+            estimated = self._about(problem, estimated, result)
+        return float((estimated.excess(problem) - problem.granularities).max(initial=-np.inf))
+
+    def _about(self, problem: Problem, estimated: NewRowEstimates, result: SolverResult) -> NewRowEstimates:
+        """The estimates for the model of a result."""
+        return estimated.about(problem, problem.scores(result.model_state), self._fold_units(problem))
 
     def _kept_on_new_rows(
         self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
     ) -> tuple[Problem, NewRowEstimates]:
-        """The problem with the largest bounds that were tried whose estimates on new rows are within those asked for.
+        """The problem with bounds so small that the estimates on new rows are within those asked for, if there are any.
 
-        Where no bounds are small enough, those whose estimates are nearest.
+        An estimate changes by about as much as the bound: what it exceeds is taken off, and again.
         """
-        largest = np.array([np.inf if c.bounds_from_below else c.kappa for c in problem.constraints])
-        trials: list[Trial] = []
-        tried: list[tuple[Problem, NewRowEstimates]] = []
-        margins: np.ndarray | None = np.zeros(largest.size)
-        while margins is not None:
+        margins = np.zeros(len(problem.constraints))
+        tried: list[tuple[float, int, Problem, NewRowEstimates]] = []
+        for _ in range(_ROUNDS):
             stricter = problem.with_margins(margins)
             found = self._estimated(solver, stricter, starts, seed)
-            starts = found.starts
-            tried.append((stricter, found))
-            excess = found.excess(problem) - problem.granularities
-            trials.append(Trial(margins, excess, found.has_constant))
-            bounds = zip(problem.constraints, excess, strict=True)
-            if trials[-1].beyond > 0 and any(above > 0 and c.value_by_chance > c.kappa for c, above in bounds):
-                break  # scores that depend on nothing are beyond the bound as well
-            margins = next_margins(trials, largest)
-        return tried[best_of(trials)]
+            excess, starts = found.excess(problem), found.starts
+            tried.append((self._beyond(problem, found), len(tried), stricter, found))
+            if tried[-1][0] <= 0:
+                break
+            margins = margins + np.maximum(excess, 0.0)
+        *_, best, estimated = min(tried)
+        return best, estimated

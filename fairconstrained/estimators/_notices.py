@@ -156,7 +156,7 @@ def _exceeding_on_new_rows(estimator: Any, problem: Problem) -> Iterator[Notice]
         if estimator.promise == "training":
             yield f"{complaint} Set promise='new_rows', or {freedom}.", NewRowsWarning
         else:
-            yield f"{complaint} No fit that was tried kept it. Loosen kappa, or {freedom}.", ConvergenceWarning
+            yield f"{complaint} No smaller bound in the fit kept it. Loosen kappa, or {freedom}.", ConvergenceWarning
 
 
 def _decisions_apart(estimator: Any, problem: Problem, scores: np.ndarray) -> Iterator[Notice]:

@@ -322,7 +322,7 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
             # the rows of a promise for new rows are those of a span, which depends on the bound
             shared = self._shared_rows if self.promise == "training" else SharedRows(keeps=False)
             # `NewRowEstimates.about` takes the training rows in place of folds of which one has a constant score
-            ends_at_constant = states is None
+            ends_at_constant = self.promise == "training" and states is None
             held = held_out_scores(problem, n_folds, units, fit, starts, shared, ends_at_constant)
         # of means over rows, steps tell it or nothing does
         of_pairs = problem.row_losses is None and self._has_optimism(solver, problem)

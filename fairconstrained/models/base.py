@@ -158,8 +158,10 @@ class Model(ABC):
         # less work than the extremes, and seldom more than this is necessary
         if (squares(X, weights) > least**2 * weights.sum()).all():
             return np.empty(0, dtype=int)
-        sizes = np.maximum(*map(np.abs, extremes(X)))
-        return np.flatnonzero((sizes > 0) & (sizes <= least))
+        low, high = extremes(X)
+        sizes = np.maximum(abs(low), abs(high))
+        # a constant has nothing to learn from, in whatever units; centred, it is rounding error
+        return np.flatnonzero((low < high) & (sizes <= least))
 
     def shifts(self, data: FairData, shared: bool = False) -> ScoreShifts | None:
         """Ways to add constants to scores.
@@ -402,6 +404,11 @@ class ModelOfBase(ParametricModel):
     @override
     def uses_threads(self) -> bool:  # type: ignore[override]  # that of the base
         return self.base.uses_threads
+
+    @property
+    @override
+    def least_size(self) -> float:
+        return self.base.least_size
 
     @property
     @override

@@ -68,11 +68,6 @@ class ClassModel(ModelOfBase):
     def unscaled_columns(self, data: FairData) -> np.ndarray:
         return self.base.unscaled_columns(data)
 
-    @property
-    @override
-    def least_size(self) -> float:
-        return self.base.least_size
-
     @override
     def portable(self) -> ClassModel:
         base = self.base.portable()

@@ -50,6 +50,10 @@ class ItemModel(ModelOfBase):
     def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
         return self.base.scaling_entries(params, self.items)
 
+    @override
+    def tiny_columns(self, data: FairData) -> np.ndarray:
+        return self.base.tiny_columns(self.items)
+
     def _needed(self, data: FairData, numbers: np.ndarray, are_few: bool) -> tuple[FairData, np.ndarray]:
         """Return the items of these numbers if they are few, otherwise all, and the numbers among them."""
         items, places = self.items, numbers

@@ -30,7 +30,7 @@ _AT_ONCE = 1024
 #: Root of the mean square of a feature beyond which the first layer's units hardly depend on any smaller one.
 _LARGE = 10.0
 #: Largest absolute value of a feature that is too small.
-_SMALL = 0.01
+_SMALL = 1e-3
 
 #: Weights of shape (n_out, n_in), and biases.
 _Layer = tuple[np.ndarray, np.ndarray]

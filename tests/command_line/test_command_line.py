@@ -377,7 +377,7 @@ def test_words_whose_order_is_not_that_of_the_scores(people, tmp_path, capsys):
     assert of_file(words, tmp_path, *SCORED) == 0
     text = said(capsys)
     assert "'denied' is taken as the positive label because it is the larger one, and its rows have the lower" in text
-    assert "If a high score speaks for 'approved', add --pos-label approved." in text
+    assert text.endswith("If a high score speaks for 'approved', add --pos-label=approved")
     for label in ("approved", "denied"):
         assert of_file(words, tmp_path, *SCORED, "--pos-label", label) == 0
         assert said(capsys) == ""
@@ -387,17 +387,19 @@ def test_words_whose_order_is_not_that_of_the_scores(people, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("labels", "advice"),
     [
-        ({"yes": 0, "no": 1}, "speaks for 0, add --pos-label 0."),
-        ({"yes": "is paid", "no": "unpaid"}, "speaks for 'is paid', add --pos-label 'is paid'."),
+        ({"yes": 0, "no": 1}, "--pos-label=0"),
+        ({"yes": "is paid", "no": "unpaid"}, "--pos-label='is paid'"),
+        ({"yes": "granted-in-full", "no": "no"}, "--pos-label=granted-in-full"),
+        ({"yes": "-no", "no": "0"}, "--pos-label=-no"),
     ],
-    ids=["numbers", "two words"],
+    ids=["numbers", "two words", "hyphens", "hyphen first"],
 )
 def test_the_advice_of_another_positive_label_can_be_pasted(people, tmp_path, capsys, labels, advice):
     other = people.assign(hired=people["hired"].map(labels))
     assert of_file(other, tmp_path, *SCORED) == 0
-    text = said(capsys)
-    assert advice in text
-    pasted = shlex.split(text[text.index("--pos-label") :].removesuffix("."))
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last == advice
+    pasted = shlex.split(last)
     assert of_file(other, tmp_path, *SCORED, *pasted) == 0
     assert said(capsys) == ""
 

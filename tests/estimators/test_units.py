@@ -122,7 +122,8 @@ def test_a_ball_of_coefficients_of_different_units(rows):
 
 def test_a_ball_that_leaves_tiny_features_nothing_to_do(rows):
     X, y, _ = rows
-    model = NeymanPearsonClassifier({0: 0.3}, radius=2.0).fit(1e-200 * X, y)
+    with pytest.warns(ConvergenceWarning, match=TINY):
+        model = NeymanPearsonClassifier({0: 0.3}, radius=2.0).fit(1e-200 * X, y)
     assert model.status_ == "optimal"
 
 
@@ -132,9 +133,14 @@ def test_a_feature_that_is_tiny_beside_the_penalty_is_named(rows):
     with pytest.warns(ConvergenceWarning, match=rf"features \[1\] {TINY}.*StandardScaler"):
         GroupLossClassifier(1.0, new_row_folds=None).fit(X * units, y, sensitive_features=groups)
     GroupLossClassifier(1.0, alpha=0.0, new_row_folds=None).fit(X * units, y, sensitive_features=groups)
-    # a feature of zeros, and one with few values that are none, are no matter of units
-    rare = np.column_stack([X[:, 0], np.zeros(len(y)), np.arange(len(y)) == 0])
+    # a feature of zeros, one with few values that are none, and a constant are no matter of units
+    rare = np.column_stack([X[:, 0], np.zeros(len(y)), np.arange(len(y)) == 0, np.full(len(y), 1e-15)])
     GroupLossClassifier(1.0, alpha=0.1, new_row_folds=None).fit(rare, y, sensitive_features=groups)
+
+
+def test_a_ranker_warns_of_tiny_features(rows):
+    with pytest.warns(ConvergenceWarning, match=rf"features \[0, 1, 2\] {TINY}"):
+        fit("ranker", rows[0] * 1e-9, rows, alpha=1e-4, new_row_folds=None)
 
 
 def test_a_network_warns_of_tiny_features(rows):

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSpli
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 from fairconstrained import (
@@ -530,7 +530,10 @@ def test_the_default_head_and_no_groups(rows):
     assert model.named_kappas() == {"demographic_parity": 0.02}
     with pytest.warns(FairnessWarning, match="sensitive_features") as caught:
         free = FairHeadClassifier(BASE, random_state=0).fit(X, y)
-    assert {warning.filename for warning in caught} == {__file__}  # the line of the user, not that of the head
+    with pytest.warns(FairnessWarning, match="sensitive_features") as in_pipeline:
+        make_pipeline(StandardScaler(), FairHeadClassifier(BASE, random_state=0)).fit(X, y)
+    # the line of the user, not that of the head or of the pipeline
+    assert {warning.filename for warning in [*caught, *in_pipeline]} == {__file__}
     assert free.status_ == "unconstrained"
     assert free.scores_.transform(X).shape[1] == 1
 
