@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-__all__ = ["cell_maxima", "cell_sums", "quotients", "sums_above"]
+__all__ = ["cell_maxima", "cell_sums", "effective_size", "quotients", "sums_above"]
 
 #: Weight of rows, of a total of one, up to which a difference of sums is rounding.
 _NOTHING = 1e-12
@@ -55,3 +55,8 @@ def cell_maxima(cells: np.ndarray, n_cells: int, values: np.ndarray) -> np.ndarr
 def quotients(totals: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Return totals over the weight of their rows, NaN where there are none; both may be off by rounding."""
     return np.divide(totals, mass, out=np.full(mass.shape, np.nan), where=mass > _NOTHING)
+
+
+def effective_size(weights: np.ndarray) -> float:
+    """Return the number of rows of equal weight whose mean varies as much as that of rows with these weights."""
+    return float(weights.sum() ** 2 / (weights @ weights))

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
+from fairconstrained.cells import effective_size
 from fairconstrained.checks.messages import meant, shortened, warn_user
 from fairconstrained.exceptions import FairnessWarning
 
@@ -85,7 +86,7 @@ class AuditTable:
         if self.scores is None or not all(own.any() for own in by_label):
             return  # there is no AUC
         auc = roc_auc_score(is_positive, self.scores, sample_weight=weights)
-        n1, n0 = map(_effective_size, by_label)
+        n1, n0 = map(effective_size, by_label)
         # scores that say nothing of the label have an AUC below 0.5 in every second file; few of them are below it by
         # more than two standard errors, whose formula is that of such scores
         if auc < 0.5 - 2 * np.sqrt((n1 + n0 + 1) / (12 * n1 * n0)):
@@ -101,11 +102,6 @@ class AuditTable:
         assert self.scores is not None
         assert self.threshold is not None
         return f"positive where {self.scores.name!r} is above {self.threshold:g}"
-
-
-def _effective_size(weights: np.ndarray) -> float:
-    """The number of rows of equal weight whose mean varies as much as that of rows with these weights."""
-    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def _table(path: Path, separator: str) -> pd.DataFrame:

@@ -112,11 +112,6 @@ class NewRowEstimates:
             gaps[constraint.name] = gap
         return replace(self, gaps=gaps)
 
-    def beyond(self, constraint: BoundConstraint) -> float:
-        """By how much an estimate exceeds ``kappa`` and what a single row may add; minus infinity without one."""
-        excess = constraint.excess(self.gaps[constraint.name].estimate) - constraint.granularity
-        return -np.inf if np.isnan(excess) else float(excess)
-
     def excess(self, problem: Problem) -> np.ndarray:
         """Excess of every estimate with its margin over ``kappa``, where that bounds the metric; ndarray."""
         return np.array([self._excess(c) if c.bounds_metric else 0.0 for c in problem.constraints])

@@ -92,8 +92,7 @@ class PromisesNewRows(TellsNewRows):
         self, problem: Problem, result: SolverResult, estimated: NewRowEstimates
     ) -> SolverResult:
         """The result, or the best constant score where that keeps bounds which the estimates of the result miss."""
-        about = self._about(problem, estimated, result)
-        if all(about.beyond(c) <= 0 for c in problem.constraints if c.bounds_metric):
+        if not any(self._missed_on_new_rows(problem, self._about(problem, estimated, result).gaps)):
             return result
         constant = best_constant(problem, result.model_state)
         if constant is None:

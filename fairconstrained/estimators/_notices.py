@@ -147,7 +147,7 @@ def _bounds_not_kept(
 
 
 def _exceeding_on_new_rows(estimator: Any, problem: Problem) -> Iterator[Notice]:
-    for constraint, gap in estimator._missed_on_new_rows(problem):
+    for constraint, gap in estimator._missed_on_new_rows(problem, estimator.new_row_gaps_):
         complaint = (
             f"{constraint.name} is {gap.estimate:.3g} (standard error {gap.standard_error:.2g}) by an estimate for new "
             f"rows, {gap.how}, and {constraint.is_beyond} kappa={constraint.kappa:g}."

@@ -163,7 +163,10 @@ class TellsOutcome(PromisesNewRows):
         """How the fit ended, from the exact values at the scores that are returned; ``status`` is the solver's word."""
         if self._lacks_bound(problem):
             return Status.UNCONSTRAINED
-        is_kept = problem.holds(scores) if self.promise == "training" else not any(self._missed_on_new_rows(problem))
+        if self.promise == "training":
+            is_kept = problem.holds(scores)
+        else:
+            is_kept = not any(self._missed_on_new_rows(problem, self.new_row_gaps_))
         if is_kept:
             return Status.MAX_ITER if status.is_infeasible else status
         return status if status.is_infeasible else Status.INFEASIBLE

@@ -352,10 +352,10 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
         """Return the estimates for the model with these scores of the training rows."""
         return estimated.about(problem, scores, self._fold_units(problem)).gaps if estimated.gaps else {}
 
-    def _missed_on_new_rows(self, problem: Problem) -> Iterator[tuple[Any, NewRowGap]]:
-        """Constraints with an estimate beyond ``kappa``, by two standard errors where no promise is made of it."""
+    def _missed_on_new_rows(self, problem: Problem, gaps: Mapping[str, NewRowGap]) -> Iterator[tuple[Any, NewRowGap]]:
+        """Constraints whose estimate is beyond ``kappa``, by two standard errors where no promise is made of it."""
         for constraint in problem.constraints:
-            gap = self.new_row_gaps_.get(constraint.name)
+            gap = gaps.get(constraint.name)
             if gap is not None and constraint.bounds_metric:
                 noise = 2 * gap.standard_error if self.promise == "training" else 0.0
                 if constraint.excess(gap.estimate) > constraint.granularity + noise:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from scipy.stats import gaussian_kde
 
+from fairconstrained.cells import effective_size
 from fairconstrained.metrics import PercentileIntervals
 from fairconstrained.metrics.intervals import RANK_TOLERANCE
 from fairconstrained.metrics.validation import check_groups, check_option, check_scores
@@ -234,7 +235,7 @@ def _densities(
 
 def _kernel_estimate(own: np.ndarray, weights: np.ndarray, everyone: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     # Scott's rule for the rows, before any binning: gaussian_kde would count the bins as rows
-    scott = (weights.sum() ** 2 / (weights**2).sum()) ** -0.2
+    scott = effective_size(weights) ** -0.2
     low, high = own.min(), own.max()
     if own.size > _BINS:
         weights, edges = np.histogram(own, bins=_BINS, weights=weights)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from fairconstrained.cells import effective_size
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.models import ClassModel, LinearModel
 from fairconstrained.problem import Problem
@@ -115,7 +116,7 @@ def cross_fitted_models(problem: Problem, folds: np.ndarray, rng: np.random.Gene
         n_evaluations += more
     # Of so few rows, a model memorises the labels. Slopes at its scores would tell those of a fold: a regression
     # of the slopes of the other rows on their features finds the model again, which has seen the fold.
-    has_few = _counting(data.weights.numpy()) < _TOLD_ROWS * data.n_features
+    has_few = effective_size(data.weights.numpy()) < _TOLD_ROWS * data.n_features
     is_told = unshrunken is None and has_few and fewest_in_cells(problem, np.inf) >= _TOLD_CELL
 
     def curved_at(params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -202,10 +203,10 @@ def _curved(smooth: Problem, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray
         Scores of the unconstrained model, shaped as training scores are.
     """
     data, at, by_row = smooth.data, scores, _curvatures(smooth, scores)
-    if _counting(by_row) < _CURVED_ROWS * data.n_features:
-        half = _CURVED_SHARE * _counting(data.weights.numpy())
+    if effective_size(by_row) < _CURVED_ROWS * data.n_features:
+        half = _CURVED_SHARE * effective_size(data.weights.numpy())
         for _ in range(_HALVED):
-            if _counting(by_row) >= half:
+            if effective_size(by_row) >= half:
                 break
             at = (at + smooth.threshold) / 2
             by_row = _curvatures(smooth, at)
@@ -215,11 +216,6 @@ def _curved(smooth: Problem, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def _curvatures(smooth: Problem, scores: np.ndarray) -> np.ndarray:
     """Curvature of the objective in every row, the mean over its scores; ndarray of shape (n_samples,)."""
     return smooth.objective.curvature(torch.from_numpy(scores)).numpy().reshape(len(scores), -1).mean(axis=1)
-
-
-def _counting(weights: np.ndarray) -> float:
-    """Number of rows of equal weight that tell as much as rows with these weights."""
-    return float(weights.sum() ** 2 / (weights @ weights))
 
 
 def sums_of_cells(lengths: np.ndarray, n_components: int) -> np.ndarray:
