@@ -56,6 +56,9 @@ class LinearScores(BaseFairEstimator):
 
     alpha: float = parameter(1e-4, [Interval(Real, 0, None, closed="left")])
 
+    # One model serves all groups, unless the estimator has the parameter of `HasGroupModels`.
+    group_interactions = False
+
     def _model(self, data: FairData) -> ParametricModel:
         return LinearModel(data.n_features, self._n_heads(data), self.fit_intercept, self.alpha)
 
@@ -142,6 +145,8 @@ class FairClassifierMixin(ClassifierMixin):
 
     __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    threshold = 0.0  # unless the estimator has the parameter of `HasThreshold`
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
         kind = type_of_target(y, input_name="y")

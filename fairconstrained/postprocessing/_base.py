@@ -45,8 +45,6 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
     ----------
     estimator_ : classifier
         The fitted classifier, out of its `FrozenEstimator` if it was in one.
-    classes_ : ndarray of shape (2,)
-        The second one is the positive class.
     groups_ : ndarray of shape (n_groups,)
         The groups; empty if none were given.
     n_features_in_ : int
