@@ -182,7 +182,8 @@ class FairClassifierMixin(ClassifierMixin):
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Needed, and used, only by models with coefficients of their own for every group.
+            Needed, and used, only by models that have coefficients of their own for every group, or whose `fit` has
+            chosen how the scores of every group are changed.
 
         Returns
         -------
@@ -193,7 +194,7 @@ class FairClassifierMixin(ClassifierMixin):
         Raises
         ------
         ValueError
-            For invalid X, or a group that was not seen in `fit`.
+            For invalid X, without groups that are needed, or for one that was not seen in `fit`.
         """
         return self._scores(X, sensitive_features)
 

@@ -191,27 +191,6 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
         check_group_of_every_row(codes.size, scores.shape[0])
         return self._changed(scores, codes)
 
-    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Scores of the estimator, changed as `fit` chose for the row's group.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            The groups; needed if there was more than one in `fit`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Above ``threshold``, or above 0 where there is no such parameter, the positive class is predicted.
-
-        Raises
-        ------
-        ValueError
-            Without the groups, or for a group that was not seen in `fit`.
-        """
-        return self._scores(X, sensitive_features)
-
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Probability of each class: ``1 / (1 + exp(-s))`` of the score s.
 
