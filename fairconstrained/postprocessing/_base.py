@@ -144,8 +144,7 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
     def _fitted_estimator(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Any:
         if self._is_prefit:
             # what is inside a wrapper may want the groups, which the wrapper would not hand on
-            frozen = isinstance(self.estimator, FrozenEstimator)
-            fitted = self.estimator.estimator if frozen else self.estimator
+            fitted = self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
             check_is_fitted(fitted)
             return fitted
         given = without_none(sensitive_features=sensitive_features, sample_weight=sample_weight)
@@ -196,9 +195,8 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Groups of the rows, as for `decision_function`.
+        X, sensitive_features
+            Rows and their groups, as for `decision_function`.
 
         Returns
         -------
