@@ -305,11 +305,6 @@ class FairData:
         Rows are ordered by target, so the shares of the targets are kept. A group that is small gets more rows than
         its share, up to all it has; the weights make up for it. With more groups than half the ``size``, it is every
         so many-th row of all. For mini-batches see `fairconstrained.sampling`.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        size : int
         """
         many = 2 * self.n_groups > size
         rows, weights = [], []

@@ -153,12 +153,7 @@ class KeptPoint:
 
 
 class ChangedPoint:
-    """A point whose values are made of those of another one.
-
-    Parameters
-    ----------
-    point : Point
-    """
+    """A point whose values are made of those of another one."""
 
     def __init__(self, point: Point) -> None:
         self._point, self.constraints = point, point.constraints

@@ -118,10 +118,6 @@ class Terms:
             Auxiliary variables, see `initial_aux`; those of constraints that these terms leave out may follow.
         row_losses : RowLossTerms, optional
             Losses of the rows for these terms, where they are known.
-
-        Returns
-        -------
-        TermsPoint
         """
         losses = row_losses or self.row_losses
         if losses is not None:

@@ -126,13 +126,7 @@ class Cells(ABC):
 
 @dataclass(frozen=True, eq=False)
 class CellEvidence(Evidence):
-    """A gap that is made of the parameters of cells.
-
-    Parameters
-    ----------
-    of_cells : Cells
-    contrast : Contrast
-    """
+    """A gap that is made of the parameters of cells."""
 
     of_cells: Cells
     contrast: Contrast

@@ -166,10 +166,9 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
     n_jobs: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None])
     random_state: Any = parameter(None, ["random_state"])
 
-    # Not parameters: there is one solver, all groups share the trees, and trees have an intercept.
+    # Not parameters: there is one solver, and trees have an intercept.
     solver: ClassVar[str] = "auto"
     solver_options: ClassVar[None] = None
-    group_interactions: ClassVar[bool] = False
     fit_intercept: ClassVar[bool] = True
     _limit: ClassVar[str] = "n_estimators"
 

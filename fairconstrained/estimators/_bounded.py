@@ -62,10 +62,6 @@ def constraint_name(name: str, allowed: Iterable[str]) -> str:
         Name of a constraint, or any name of their metric, such as Fairlearn's "demographic_parity_difference".
     allowed : iterable of str
 
-    Returns
-    -------
-    name : str
-
     Raises
     ------
     ValueError

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Target
+from fairconstrained.estimators.parameters import parameter, with_parameters
 
 __all__ = ["WeighsUnfairness"]
 
 
+@with_parameters
 class WeighsUnfairness(BaseFairEstimator):
-    """Estimators with ``weight`` among their parameters; 0 is the unconstrained fit."""
+    r"""Estimators with a weight on unfairness, which bounds nothing.
 
-    weight: float
+    Parameters
+    ----------
+    weight : float, default=0.1
+        The weight :math:`\lambda` of the penalty, at least 0, in units of the objective; 0 is the unconstrained fit by
+        the same solver.
+
+    Attributes
+    ----------
+    violation_ : float
+        0: there is no bound to violate.
+    """
+
+    weight: float = parameter(0.1, [Interval(Real, 0, None, closed="left")], kw_only=False)
+
+    _unconstrained: ClassVar[str] = "weight=0"
 
     def _asks_for_fairness(self) -> bool:
         return self.weight > 0

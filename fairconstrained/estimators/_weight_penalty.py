@@ -25,10 +25,6 @@ def weight_penalty(data: FairData) -> float:
     The rows of a group weigh about as much in a bound as those of all others, however few they are. So what keeps a
     network from memorising them goes by their number, and is the same for every ``kappa``.
 
-    Parameters
-    ----------
-    data : FairData
-
     Returns
     -------
     weight : float
@@ -42,10 +38,6 @@ def error_weight(data: FairData) -> float:
 
     It makes a network meet its bound by a few large losses of the better group in place of many wrong decisions. Where
     nearly all rows are of that group, it is these losses that do not hold on new rows.
-
-    Parameters
-    ----------
-    data : FairData
 
     Returns
     -------

@@ -102,10 +102,6 @@ class BaseAUCFairClassifier(
     validation_fraction : float or None, default=None
         Share of every group and class that is set aside; of the solver's recorded iterates, the feasible one with the
         best AUC on these rows is the result, as in the paper. None: the solver's own result, on all rows.
-    max_iter : int or None, default=None
-        Iterations of the solver; None is the solver's own default.
-    tol : float, default=5e-4
-        Relative change of the objective at which "augmented_lagrangian" stops.
 
     Attributes
     ----------
@@ -128,10 +124,7 @@ class BaseAUCFairClassifier(
     alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
     validation_fraction: float | None = parameter(None, [Interval(Real, 0, 1, closed="neither"), None])
 
-    # Not parameters: an AUC has no threshold, and one model serves all groups.
-    threshold: ClassVar[float] = 0.0
     _constraint_names = tuple(AUC_METRICS)
-    group_interactions: ClassVar[bool] = False
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "level_set": _PAPERS_PROBLEM,
         "iqrc": _PAPERS_PROBLEM | {"module": None, "hidden_layer_sizes": (10,), "activation": "logistic"},

@@ -140,8 +140,6 @@ class RegularizedParityClassifier(
 
     Parameters
     ----------
-    weight : float, default=0.1
-        The weight :math:`\lambda` of the penalty, at least 0; 0 is the unconstrained fit by the same solver.
     normalize
         Whether the gap is divided by the length of the interval, as in `PartialParityClassifier`. ``normalize=False``
         takes 1 for :math:`\beta - \alpha`.
@@ -162,10 +160,6 @@ class RegularizedParityClassifier(
         in ``history_`` has it.
     status_ : {"completed", "unconstrained"}
         "unconstrained": there is only one group, and nothing to penalise.
-    constraint_values_ : dict
-        The *exact* gap on the training data, by the constraint's name.
-    violation_ : float
-        0: there is no bound to violate.
     multipliers_ : None
         A weight has no multipliers.
     prices_ : dict
@@ -185,7 +179,6 @@ class RegularizedParityClassifier(
     'completed'
     """
 
-    weight: float = parameter(0.1, [Interval(Real, 0, None, closed="left")], kw_only=False)
     constraint: str = parameter("statistical_parity", [StrOptions(set(PENALIZED_PARITIES))])
     solver_options: Mapping[str, Any] | None = parameter(None, [Mapping, None])
     max_iter: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
@@ -194,7 +187,6 @@ class RegularizedParityClassifier(
     solver: ClassVar[str] = PenalizedSubgradient.name
     tol: ClassVar[None] = None
     random_state: ClassVar[None] = None
-    _unconstrained: ClassVar[str] = "weight=0"
 
     def _constraints(self, target: Target) -> list[Constraint]:
         # The penalty is what exceeds zero; without a penalty the gap is only reported.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from numbers import Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from typing_extensions import override
 
 from fairconstrained.checks.protected import one_of_two
@@ -58,8 +57,6 @@ class CorrelationPenaltyClassifier(
 
     Parameters
     ----------
-    weight : float, default=0.1
-        The weight :math:`\lambda` of the penalty, at least 0, in units of the objective; 0 is the unconstrained fit.
     protected : object, default=None
         The group that is compared with all the others. With two groups it has no effect; with more it has to be given.
     objective : str or Objective, default="auc"
@@ -78,8 +75,6 @@ class CorrelationPenaltyClassifier(
     constraint_values_ : dict
         The *exact* gap ``group_auc`` on the training data: the difference between 1/2 and the probability that a row of
         the protected group has a higher score than another row. Empty for a single group.
-    violation_ : float
-        0: there is no bound to violate.
     multipliers_, granularity_, prices_ : dict
         Empty.
 
@@ -99,7 +94,6 @@ class CorrelationPenaltyClassifier(
     True
     """
 
-    weight: float = parameter(0.1, [Interval(Real, 0, None, closed="left")], kw_only=False)
     protected: Hashable | None = parameter(None)
     objective: str | Objective = parameter("auc", [StrOptions(set(OBJECTIVES)), Objective])
     random_state: Any = parameter(None, ["random_state"])
@@ -107,7 +101,6 @@ class CorrelationPenaltyClassifier(
     # Not parameters: without constraints the default solver is L-BFGS, run until nothing changes.
     solver: ClassVar[str] = AugmentedLagrangian.name
     solver_options: ClassVar[None] = None
-    _unconstrained: ClassVar[str] = "weight=0"
 
     def _common_options(self, solver: type[Solver]) -> dict[str, Any]:
         return {"verbose": self._solver_verbosity}

@@ -160,9 +160,8 @@ class FairRanker(
 
     _constraint_names = tuple(PAIRS)
 
-    # Not parameters: what is the same for all documents cancels out of a difference, and one model serves all groups.
+    # Not a parameter: what is the same for all documents cancels out of a difference.
     fit_intercept: ClassVar[bool] = False
-    group_interactions: ClassVar[bool] = False
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sensitive_features": True, "qid": True, "strata": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED, "qid": True}

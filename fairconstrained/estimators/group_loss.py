@@ -66,10 +66,6 @@ class BaseGroupLoss(
         Rows that a group needs to be compared. "auto": as many as it takes for no row to have more than ``max(kappa,
         0.02)`` of the group's weight, and 50 with "minimax". A regressor takes ``kappa`` in standard deviations of
         ``y`` here, or in its variance where it bounds squares.
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        How to treat groups that are smaller: "error" raises ValueError with their sizes, "merge" puts them together as
-        one group, with the next smaller ones if they are still too small, and "ignore" leaves them out of the
-        constraint.
     slack : float, default=0.005
         Share of the least loss of the worst group by which that of the model may exceed it, for a lower mean loss of
         all rows, where "minimax" is solved by "interior_point". The least loss on the training rows is partly chance:
@@ -79,8 +75,6 @@ class BaseGroupLoss(
         "auto" is "interior_point" for linear scores and losses that are bounded from above: it solves the problem to
         the ``duality_gap_``. Otherwise it is "group_weights" for "minimax", "adam_lagrangian" for bounds on modules,
         and as in `PartialParityClassifier` for linear scores.
-    max_iter : int or None, default=None
-        Iterations of the solver; None is the solver's own default.
     tol : float, default=1e-4
         Tolerance of the solver: of "interior_point" the ``duality_gap_`` as a fraction of the objective.
 
@@ -122,9 +116,6 @@ class BaseGroupLoss(
     if TYPE_CHECKING:
         loss: str  # the subclasses know different ones
 
-    # Not parameters: groups with models of their own would have nothing to share.
-    group_interactions: ClassVar[bool] = False
-    threshold: ClassVar[float] = 0.0
     _takes_overlapping_groups: ClassVar[bool] = True
     _constraint_names = tuple(_NAMES)
 

@@ -56,6 +56,9 @@ class LinearScores(BaseFairEstimator):
 
     alpha: float = parameter(1e-4, [Interval(Real, 0, None, closed="left")])
 
+    # One model serves all groups, unless the estimator has the parameter of `HasGroupModels`.
+    group_interactions = False
+
     def _model(self, data: FairData) -> ParametricModel:
         return LinearModel(data.n_features, self._n_heads(data), self.fit_intercept, self.alpha)
 
@@ -143,6 +146,8 @@ class FairClassifierMixin(ClassifierMixin):
     __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
+    threshold = 0.0  # unless the estimator has the parameter of `HasThreshold`
+
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
         kind = type_of_target(y, input_name="y")
         if kind != "binary":
@@ -177,7 +182,8 @@ class FairClassifierMixin(ClassifierMixin):
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Needed, and used, only by models with coefficients of their own for every group.
+            Needed, and used, only by models that have coefficients of their own for every group, or whose `fit` has
+            chosen how the scores of every group are changed.
 
         Returns
         -------
@@ -188,7 +194,7 @@ class FairClassifierMixin(ClassifierMixin):
         Raises
         ------
         ValueError
-            For invalid X, or a group that was not seen in `fit`.
+            For invalid X, without groups that are needed, or for one that was not seen in `fit`.
         """
         return self._scores(X, sensitive_features)
 

@@ -116,10 +116,6 @@ class LossParityClassifier(
     min_group_size : int or "auto", default="auto"
         Rows that a group (or its rows of a label that is compared) needs to be compared. "auto": as many as it takes
         for no row to have more than ``max(kappa, 0.02)`` of the group's weight.
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        How to treat groups that are smaller: "error" raises ValueError with their sizes, "merge" puts them together as
-        one group, with the next smaller ones if they are still too small, and "ignore" leaves them out of the
-        constraint.
     early_stopping : bool, default=False
         Whether to set rows of every group and class aside, and end training on mini-batches when the loss on them has
         not improved for ten epochs, with the parameters for which it was least.
@@ -218,9 +214,6 @@ class LossParityClassifier(
     device: str = parameter("auto", [str])
     callbacks: Sequence[Callback] | None = parameter(None, ["array-like", None])
 
-    # Not parameters: a probability of 1/2 divides the classes, and one model serves all groups.
-    threshold: ClassVar[float] = 0.0
-    group_interactions: ClassVar[bool] = False
     _default_solver: ClassVar[str] = AdamLagrangian.name
     _limit: ClassVar[str] = "max_epochs"
     _takes_overlapping_groups: ClassVar[bool] = True

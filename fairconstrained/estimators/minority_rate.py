@@ -162,9 +162,6 @@ class MinorityRateClassifier(
     rate: str = parameter("sigmoid", [StrOptions(set(POSITIVE_RATES))])
     alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
 
-    # Not parameters: one model serves all groups.
-    group_interactions: ClassVar[bool] = False
-    threshold: ClassVar[float] = 0.0
     _unconstrained: ClassVar[str] = "min_share=None"
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "ipc": {"truncation": 2.0, "l1_radius": 20.0, "rate": "sigmoid", "fit_intercept": False, "alpha": 0.0}

@@ -128,8 +128,6 @@ class NeymanPearsonClassifier(
     truncation: float = parameter(2.0, [Interval(Real, 0, None, closed="neither")])
     radius: float | None = parameter(None, [Interval(Real, 0, None, closed="neither"), None])
 
-    # Not parameters: there are no groups.
-    group_interactions: ClassVar[bool] = False
     _unconstrained: ClassVar[str] = "bounds=None"
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED, "strata": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}

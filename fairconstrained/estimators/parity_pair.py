@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -112,9 +111,6 @@ class ParityPairClassifier(
     rate: str = parameter("sigmoid", [StrOptions(set(POSITIVE_RATES))])
     alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
 
-    # Not parameters: one model serves all groups.
-    group_interactions: ClassVar[bool] = False
-    threshold: ClassVar[float] = 0.0
     _constraint_names = ("parity_pair",)
 
     def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:

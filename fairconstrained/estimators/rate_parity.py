@@ -103,9 +103,6 @@ class RateParityClassifier(
     min_group_size : int or "auto", default="auto"
         Rows that every group (or its rows of a label that is compared) needs to take part. "auto": as many as it takes
         for no row to count more than ``max(kappa, 0.02)`` in the gap; the indicator needs these whatever is given.
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        How to treat groups that are smaller: "error" raises ValueError, "merge" puts them together, with the next
-        smaller ones if they are still too small, and "ignore" leaves them out of the constraint.
     solver : str, default="auto"
         "auto" is as in `PartialParityClassifier` for linear scores ("cross_fitted", "span" or
         "augmented_lagrangian"). For modules it is "adam_lagrangian", except with an objective that mini-batches cannot
@@ -131,9 +128,6 @@ class RateParityClassifier(
         `fairconstrained.solvers.kkt_conditions` defines it. With ``rate="sigmoid"`` or "hinge" that is about the
         problem itself; with "indicator" about the one with its surrogate as it stands before a solver narrows it.
         Only if ``compute_stationarity``.
-    stationarity_report_ : dict
-        Parts of ``stationarity_``, by the names of `fairconstrained.solvers.KKTConditions`; only if
-        ``compute_stationarity``.
 
     Notes
     -----
@@ -165,7 +159,6 @@ class RateParityClassifier(
     truncation: float = parameter(0.5, [Interval(Real, 0, None, closed="neither")])
     min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
 
-    threshold: ClassVar[float] = 0.0
     _constraint_names = (*RATE_NOTIONS, *NAMED_RATES)
     _takes_overlapping_groups: ClassVar[bool] = True
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plada": {"rate": "sigmoid", "alpha": 0.0}}

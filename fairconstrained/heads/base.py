@@ -14,9 +14,11 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 from typing_extensions import override
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.inputs import as_targets, in_memory, warn_of_another_order, without_none
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.heads._fits import takes_in_fit
 from fairconstrained.heads.cross_fitted import CrossFits, CrossFittedScores
 from fairconstrained.model_selection.delegation import DelegatesToFitted, with_requests_of
@@ -266,18 +268,9 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
     def _minimised(self) -> set[str]:
         return self._answering._minimised()
 
+    @documented_by(str(RemembersRows.forget_rows.__doc__))
     def forget_rows(self) -> Self:
-        """Forget which rows the model was fitted on; see ``forget_rows`` of an estimator.
-
-        Returns
-        -------
-        self : estimator
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        """
+        """Forget which rows the model was fitted on; see ``forget_rows`` of an estimator."""
         check_is_fitted(self)
         for part in (self.scores_, self.head_):
             part.forget_rows()

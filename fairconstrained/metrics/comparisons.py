@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -13,7 +13,6 @@ from fairconstrained.cells import quotients
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.contrasts import Contrast, PairGaps, RankGaps
 from fairconstrained.metrics.intervals import PercentileIntervals
-from fairconstrained.metrics.rates import AggregateLabels
 
 __all__ = [
     "AUCDifferences",
@@ -29,7 +28,6 @@ __all__ = [
     "cell_index",
     "contrast_of_ranks",
     "everyone",
-    "gaps_of_pairs",
     "given_labelled_sides",
     "given_sides",
     "label_blocks",
@@ -109,10 +107,6 @@ class Comparison:
         """Sums over the cells; ndarray of shape (n_blocks, n_columns)."""
         by_group = np.stack([self.groups.sums(block * values) for block in self.blocks])
         return np.column_stack([by_group, self.blocks @ values]) if self.with_overall else by_group
-
-    def among_positives(self, contrast: Contrast) -> Comparison:
-        """Return the comparison without the first of its blocks, which `label_blocks` made: that of the negatives."""
-        return replace(self, blocks=self.blocks[1:], names=self.names[1:], contrast=contrast)
 
     @property
     def counts(self) -> np.ndarray:
@@ -195,15 +189,11 @@ def everyone(n_samples: int) -> np.ndarray:
     return np.ones((1, n_samples), dtype=bool)
 
 
-def label_blocks(positive: np.ndarray, what: str, names: tuple[str, str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The blocks of the rows of negative and of positive label, and their names."""
-    return np.stack([~positive, positive]), tuple(f"{what}={name}" for name in names)
-
-
-def gaps_of_pairs(rows: MetricRows, groups: Groups, n_blocks: int, fold: AggregateLabels = "max") -> PairGaps:
-    """Differences of all pairs of groups in every block, folded as the metric's ``agg`` says."""
-    agg = rows.params.get("agg", "max")
-    return PairGaps(n_blocks=n_blocks, n_groups=len(groups.names), fold=fold, agg=agg)
+def label_blocks(
+    positive: np.ndarray, what: str, names: tuple[str, str], labels: Sequence[int] = (0, 1)
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The blocks of the rows of some labels, 0 for the negative and 1 for the positive one, and their names."""
+    return np.stack([positive == label for label in labels]), tuple(f"{what}={names[label]}" for label in labels)
 
 
 def contrast_of_ranks(params: dict[str, Any], labels: Sequence[Any], n_blocks: int = 1) -> Contrast:

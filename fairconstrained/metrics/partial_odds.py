@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,8 +40,8 @@ __all__ = ["partial_equal_opportunity_gap", "partial_equalized_odds_gap"]
 _RATES = ("false_positive_rate", "true_positive_rate")
 
 
-def _by_label(rows: MetricRows) -> Comparison:
-    """Ranks of one threshold among the rows of each label of a group."""
+def _by_label(rows: MetricRows, among: Sequence[int] = (0, 1)) -> Comparison:
+    """Ranks of one threshold among the rows of each of these labels of a group."""
     if rows.params.get("ranks", "group_and_label") != "group_and_label":
         raise NotOffered(
             "Its bounds need an interval with known ends; with ranks='group' its ends within a label are estimates."
@@ -47,15 +49,9 @@ def _by_label(rows: MetricRows) -> Comparison:
     scores = check_scores(rows.response)
     groups = check_groups(rows.sensitive_features, None, scores.size).groups
     positive, labels = check_true_labels(rows.y_true)
-    blocks, names = label_blocks(positive, "y_true", labels)
+    blocks, names = label_blocks(positive, "y_true", labels, among)
     above = scores > rows.params.get("threshold", 0.0)
     return Comparison(above, blocks, names, groups, contrast_of_ranks(rows.params, groups.names, len(blocks)))
-
-
-def _among_positives(rows: MetricRows) -> Comparison:
-    """Ranks of one threshold among the positives of a group."""
-    found = _by_label(rows)
-    return found.among_positives(contrast_of_ranks(rows.params, found.groups.names))
 
 
 def _given(params: dict[str, Any]) -> tuple[str, ...]:
@@ -69,7 +65,7 @@ def _given(params: dict[str, Any]) -> tuple[str, ...]:
     description="Difference between the shares of the positives of two groups above the threshold, divided by the "
     "length of the interval.",
     symbol="pEOP",
-    compared=CellRates(_among_positives),
+    compared=CellRates(partial(_by_label, among=[1])),
     given=_given,
 )
 def partial_equal_opportunity_gap(
@@ -259,14 +255,12 @@ def _gap(
         own = np.where(np.isnan(inside.length), np.nan, rates[label])  # NaN where a group has no rows at these ranks
         check_cells(own, positive, at_ranks, (f"y_true={names[0]}", f"y_true={names[1]}"), on_empty)
         by_label[label] = own, inside
-    needs_no_pairs = agg == "max" and rows.n_groups > 1
+    needs_no_pairs = agg == "max"
     gaps_of = gaps_by_threshold if needs_no_pairs else pair_gaps
     gaps = np.max([gaps_of(own[None], inside, normalize) for own, inside in by_label.values()], axis=0)
     gap = rows.gap(gaps[0] if needs_no_pairs else aggregate_pairs(gaps, agg), on_empty)
     if not return_groups:
         return gap
     columns = {_RATES[label]: rates[label] for label in labels}
-    partial = {
-        f"partial_{_RATES[label]}": inside.clip(own) / inside.length for label, (own, inside) in by_label.items()
-    }
-    return gap, rows.table(**columns, **partial)
+    within = {f"partial_{_RATES[label]}": inside.clip(own) / inside.length for label, (own, inside) in by_label.items()}
+    return gap, rows.table(**columns, **within)

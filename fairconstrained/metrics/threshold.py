@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,26 +11,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairconstrained.groups import Groups
-from fairconstrained.metrics.comparisons import (
-    CellRates,
-    Comparison,
-    MetricRows,
-    everyone,
-    gaps_of_pairs,
-    label_blocks,
-)
+from fairconstrained.metrics.cell_means import Notion
+from fairconstrained.metrics.comparisons import CellRates, Comparison, MetricRows, everyone, label_blocks
 from fairconstrained.metrics.contrasts import OneCell
-from fairconstrained.metrics.rates import (
-    AGGREGATES,
-    OVER_LABELS,
-    Aggregate,
-    AggregateLabels,
-    block_signs,
-)
+from fairconstrained.metrics.group_rates import means_compared
+from fairconstrained.metrics.rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels, block_signs
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.rules import gap_of_pairs
 from fairconstrained.metrics.validation import (
-    BinaryLabels,
     GroupedRows,
     OnEmpty,
     check_binary_labels,
@@ -51,37 +40,24 @@ __all__ = [
 _ALL = ("all",)
 
 
-def _labels_and_groups(rows: MetricRows) -> tuple[BinaryLabels, Groups]:
-    """True and predicted labels, and the groups."""
-    labels = check_binary_labels(rows.y_true, rows.response)
-    return labels, check_groups(rows.sensitive_features, None, labels.y_pred.size).groups
-
-
 def _selection(rows: MetricRows) -> Comparison:
     """Positive predictions of the groups."""
-    labels, groups = _labels_and_groups(rows)
-    return Comparison(labels.y_pred, everyone(labels.y_pred.size), _ALL, groups, gaps_of_pairs(rows, groups, 1))
+    labels = check_binary_labels(rows.y_true, rows.response)
+    return means_compared(rows, labels.y_pred, everyone(labels.y_pred.size), _ALL, Notion())
 
 
-def _by_label(rows: MetricRows) -> Comparison:
-    """Positive predictions by true label."""
-    labels, groups = _labels_and_groups(rows)
-    blocks, names = label_blocks(labels.y_true, "y_true", labels.names)
-    fold = rows.params.get("agg_labels", "max")
-    return Comparison(labels.y_pred, blocks, names, groups, gaps_of_pairs(rows, groups, len(blocks), fold))
-
-
-def _among_positives(rows: MetricRows) -> Comparison:
-    """Positive predictions among the positives."""
-    found = _by_label(rows)
-    return found.among_positives(gaps_of_pairs(rows, found.groups, 1))
+def _by_label(rows: MetricRows, among: Sequence[int] = (0, 1)) -> Comparison:
+    """Positive predictions among the rows of each of these true labels."""
+    labels = check_binary_labels(rows.y_true, rows.response)
+    blocks, names = label_blocks(labels.y_true, "y_true", labels.names, among)
+    return means_compared(rows, labels.y_pred, blocks, names, Notion(agg_labels=rows.params.get("agg_labels", "max")))
 
 
 def _by_prediction(rows: MetricRows) -> Comparison:
     """Positives by predicted label."""
-    labels, groups = _labels_and_groups(rows)
+    labels = check_binary_labels(rows.y_true, rows.response)
     blocks, names = label_blocks(labels.y_pred, "y_pred", labels.names)
-    return Comparison(labels.y_true, blocks, names, groups, gaps_of_pairs(rows, groups, len(blocks), "sum"))
+    return means_compared(rows, labels.y_true, blocks, names, Notion(agg_labels="sum"))
 
 
 def _errors(rows: MetricRows) -> Comparison:
@@ -203,7 +179,7 @@ def separation_gap(
     title="True positive rate (equal opportunity)",
     description="Difference between the shares of the positives of two groups that get a positive decision.",
     aliases=("equal_opportunity_difference", "true_positive_rate_difference", "false_negative_rate_difference"),
-    compared=CellRates(_among_positives),
+    compared=CellRates(partial(_by_label, among=[1])),
     given=("group", "label"),
 )
 def equal_opportunity_gap(

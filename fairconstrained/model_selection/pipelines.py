@@ -49,14 +49,7 @@ class HoldsPipeline(ABC):
 def steps_of(estimator: Any) -> Steps:
     """Steps of an estimator and of those inside it, the last of which holds none.
 
-    Parameters
-    ----------
-    estimator : estimator
-
-    Returns
-    -------
-    steps : list of (str, estimator)
-        A single one, without a name, for an estimator that is no pipeline.
+    It is a single one, without a name, for an estimator that is no pipeline.
     """
     return [("", estimator)]
 

@@ -13,9 +13,11 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.inputs import without_none
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.model_selection.delegation import DelegatesToFitted, with_requests_of
 from fairconstrained.model_selection.pipelines import before_last_step, last_step
 from fairconstrained.paths._fairness_path import fairness_path
@@ -184,18 +186,9 @@ class FairnessPathCV(ChoiceParameters, DelegatesToFitted):
         self.kappa_ = kappa_of(path, index)
         return self
 
+    @documented_by(str(RemembersRows.forget_rows.__doc__))
     def forget_rows(self) -> Self:
-        """Forget which rows the models of the path were fitted on; see ``forget_rows`` of an estimator.
-
-        Returns
-        -------
-        self : FairnessPathCV
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        """
+        """Forget which rows the models of the path were fitted on; see ``forget_rows`` of an estimator."""
         check_is_fitted(self)
         self.path_.forget_rows()
         return self

@@ -45,8 +45,6 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
     ----------
     estimator_ : classifier
         The fitted classifier, out of its `FrozenEstimator` if it was in one.
-    classes_ : ndarray of shape (2,)
-        The second one is the positive class.
     groups_ : ndarray of shape (n_groups,)
         The groups; empty if none were given.
     n_features_in_ : int
@@ -146,8 +144,7 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
     def _fitted_estimator(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Any:
         if self._is_prefit:
             # what is inside a wrapper may want the groups, which the wrapper would not hand on
-            frozen = isinstance(self.estimator, FrozenEstimator)
-            fitted = self.estimator.estimator if frozen else self.estimator
+            fitted = self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
             check_is_fitted(fitted)
             return fitted
         given = without_none(sensitive_features=sensitive_features, sample_weight=sample_weight)
@@ -193,35 +190,13 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
         check_group_of_every_row(codes.size, scores.shape[0])
         return self._changed(scores, codes)
 
-    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Scores of the estimator, changed as `fit` chose for the row's group.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            The groups; needed if there was more than one in `fit`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Above ``threshold``, or above 0 where there is no such parameter, the positive class is predicted.
-
-        Raises
-        ------
-        ValueError
-            Without the groups, or for a group that was not seen in `fit`.
-        """
-        return self._scores(X, sensitive_features)
-
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Probability of each class: ``1 / (1 + exp(-s))`` of the score s.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Groups of the rows, as for `decision_function`.
+        X, sensitive_features
+            Rows and their groups, as for `decision_function`.
 
         Returns
         -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from numbers import Integral, Real
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -181,8 +181,6 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
     cv: Any = parameter(5, ["cv_object", StrOptions({_PREFIT}), None])
     min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
     random_state: Any = parameter(None, ["random_state"])
-
-    threshold: ClassVar[float] = 0.0
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         constraints, objective = self._constraints(), self._objective()

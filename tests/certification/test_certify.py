@@ -419,6 +419,18 @@ def test_groups_that_the_fit_ignored_need_no_rows(parts):
     assert certify(model, X_new, y_new, **options).n_samples == y_new.size
 
 
+@pytest.mark.parametrize("metric", ["predictive_equality_gap", "equal_opportunity_gap"])
+def test_columns_of_booleans_are_combined_where_groups_may_not_overlap(parts, logistic, metric):
+    _, (X, y, groups) = parts
+    columns = pd.DataFrame({"one": groups == "one", "first half": np.arange(y.size) < y.size // 2})
+    combined = columns["one"].map(str) + columns["first half"].map(str)
+    by_columns, by_column = (
+        certify(logistic, X, y, sensitive_features=features, metric=metric) for features in (columns, combined)
+    )
+    assert by_columns.gap == by_column.gap
+    assert by_columns.upper_bound == pytest.approx(by_column.upper_bound)
+
+
 def test_groups_that_overlap_in_the_model_are_not_combined(parts):
     (X, y, groups), (X_new, y_new, groups_new) = parts
     seen, new = (

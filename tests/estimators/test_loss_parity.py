@@ -26,6 +26,7 @@ from fairconstrained.groups import Membership
 from fairconstrained.metrics import granularity, inter_group_auc_gap, loss_parity_gap, partial_statistical_parity_gap
 from fairconstrained.model_selection import get_fairness_scorer, make_fairness_scorer
 from tests.covering import each_value, every_pair
+from tests.estimators.nets import Net, make_net
 
 NOTIONS = ("demographic_parity", "equal_opportunity", "equalized_odds")
 #: Those of the paper and its baselines: none of them bounds the gap of all rows.
@@ -415,22 +416,6 @@ def test_equalized_odds_bounds_the_larger_gap_or_the_sum(biased):
 
 
 # --- modules
-
-
-class Net(nn.Module):
-    """A module of the user's."""
-
-    def __init__(self, n_features, n_outputs):
-        super().__init__()
-        self.hidden = nn.Linear(n_features, 3)
-        self.output = nn.Linear(3, n_outputs)
-
-    def forward(self, rows):
-        return self.output(torch.tanh(self.hidden(rows)))
-
-
-def make_net(n_features, n_outputs):
-    return nn.Sequential(nn.Linear(n_features, 3), nn.Tanh(), nn.Linear(3, n_outputs))
 
 
 def instance():

@@ -12,24 +12,9 @@ from torch import nn
 
 from fairconstrained import PartialParityClassifier, PartialParityRegressor
 from fairconstrained.metrics import granularity, partial_demographic_parity_gap
+from tests.estimators.nets import Net, make_net
 
 KAPPA = 0.1
-
-
-class Net(nn.Module):
-    """A module of the user's."""
-
-    def __init__(self, n_features, n_outputs):
-        super().__init__()
-        self.hidden = nn.Linear(n_features, 3)
-        self.output = nn.Linear(3, n_outputs)
-
-    def forward(self, rows):
-        return self.output(torch.tanh(self.hidden(rows)))
-
-
-def make_net(n_features, n_outputs):
-    return nn.Sequential(nn.Linear(n_features, 3), nn.Tanh(), nn.Linear(3, n_outputs))
 
 
 def instance():

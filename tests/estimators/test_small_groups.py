@@ -1,7 +1,6 @@
 """Groups that are too small for a bound: an error, merged, or ignored; and bounds that compare nothing."""
 
 import pickle
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,17 +27,12 @@ from fairconstrained.metrics import (
     partial_statistical_parity_gap,
     rate_gap,
 )
+from tests.estimators.conftest import Sample
 
 KAPPA = 0.1
 #: Rows of every group; with KAPPA, those of the last three are too few, and all three together are enough.
 SIZES = {"a": 200, "b": 180, "c": 8, "d": 9, "e": 9}
 SMALL = ["c", "d", "e"]
-
-
-class Sample(NamedTuple):
-    X: np.ndarray
-    y: np.ndarray
-    groups: np.ndarray
 
 
 def draw(sizes=SIZES, seed=0):

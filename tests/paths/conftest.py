@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
 import pytest
 
 from fairconstrained import RateParityClassifier, fairness_path
 from fairconstrained.datasets import make_biased_classification, make_biased_regression
-
-
-class Sample(NamedTuple):
-    X: np.ndarray
-    y: np.ndarray
-    groups: np.ndarray
+from tests.estimators.conftest import Sample
 
 
 @pytest.fixture(scope="session")
