@@ -134,7 +134,9 @@ def run_files(app: Any) -> None:
         if key != known:
             tasks[path] = target, key
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["fairconstrained", "matplotlib.pyplot", "pandas", "scipy.stats", "torch"])
+    # the module of an estimator: `fairconstrained` alone loads nothing, see lazy_loader
+    preload = ["fairconstrained.estimators.partial_parity", "matplotlib.pyplot", "pandas", "scipy.stats", "torch"]
+    context.set_forkserver_preload(preload)
     os.environ.update(MPLBACKEND="Agg", OMP_NUM_THREADS="1")
     with ProcessPoolExecutor(JOBS, mp_context=context, max_tasks_per_child=1) as pool:
         running = {pool.submit(run_file, str(path), str(target), key): path for path, (target, key) in tasks.items()}

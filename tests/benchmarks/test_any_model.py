@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from scipy.stats import t as student
 pytest.importorskip("tqdm")
 
 from benchmarks.any_model import __main__ as command
+from benchmarks.any_model import methods, peers
 from benchmarks.any_model.data import Part, as_codes, categorical_columns, load_split
 from benchmarks.any_model.fronts import compare, expected_share, half_width, half_widths_of_all, points
 from benchmarks.any_model.methods import out_of_fold_answers, sweep
@@ -18,6 +20,7 @@ from benchmarks.any_model.notions import NOTIONS, Response, floor, floor_of_seve
 from benchmarks.any_model.peers import FAIRGBM_PYTHON, lacks
 from benchmarks.any_model.tables import kept, wins, write_tables
 from benchmarks.any_model.tasks import NOTIONS_OF, all_tasks, performance
+from benchmarks.any_model.trees import Trees
 from fairconstrained import FairBoostingClassifier
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap, separation_gap
 
@@ -265,9 +268,13 @@ def test_categories_become_codes_and_missing_values_stay():
 
 
 def test_a_quick_run_writes_tables_and_a_figure(monkeypatch, tmp_path):
+    """With fewer trees and folds, as everything has to work, but no figure is read."""
     pytest.importorskip("lightgbm")
     monkeypatch.setattr(command, "RESULTS", tmp_path)
     monkeypatch.setattr("benchmarks._common.RESULTS", tmp_path)
+    monkeypatch.setattr(methods, "FOLDS_OF_FEW", 5)
+    for module in (methods, peers):
+        monkeypatch.setattr(module, "Trees", partial(Trees, n_estimators=20))
     monkeypatch.setattr(sys, "argv", ["any_model", "--quick"])
     command.main()
     raw = pd.read_csv(tmp_path / "any_model_quick_raw.csv")

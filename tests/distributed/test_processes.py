@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -24,29 +25,41 @@ from tests.distributed.worker import SAVED, reads_until
 pytestmark = pytest.mark.slow
 
 
-def ended(tmp_path, size, what, store="store"):
+@pytest.fixture(scope="module")
+def context():
+    """How processes begin: as copies of one that has imported the package, which takes longer than their fits."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([worker.__name__])
+    return context
+
+
+def ended(context, tmp_path, size, what, store="store"):
     """Exit status and messages of every process."""
-    command = [sys.executable, worker.__file__, str(tmp_path / store)]
+    files = [tmp_path / f"messages of {what} {rank}" for rank in range(size)]
     processes = [
-        subprocess.Popen([*command, str(rank), str(size), what], stderr=subprocess.PIPE, text=True)
-        for rank in range(size)
+        context.Process(target=worker.main, args=(str(tmp_path / store), rank, size, what, file))
+        for rank, file in enumerate(files)
     ]
+    for process in processes:
+        process.start()
     try:
-        return [(process.communicate(timeout=240)[1], process.returncode)[::-1] for process in processes]
+        for process in processes:
+            process.join(timeout=240)
+        return [(process.exitcode, file.read_text()) for process, file in zip(processes, files, strict=True)]
     finally:
         for process in processes:
             process.kill()
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_the_model_of_several_processes_is_that_of_one(tmp_path, size):
-    for status, messages in ended(tmp_path, size, "all"):
+def test_the_model_of_several_processes_is_that_of_one(context, tmp_path, size):
+    for status, messages in ended(context, tmp_path, size, "all"):
         assert status == 0, messages
 
 
-def test_a_process_that_ends_is_an_error_of_all_others(tmp_path):
+def test_a_process_that_ends_is_an_error_of_all_others(context, tmp_path):
     begin = time.monotonic()
-    first, lost, last = ended(tmp_path, 3, "lost")
+    first, lost, last = ended(context, tmp_path, 3, "lost")
     assert lost[0] == 9
     for status, messages in (first, last):
         assert status == 1
@@ -56,18 +69,18 @@ def test_a_process_that_ends_is_an_error_of_all_others(tmp_path):
 
 
 @pytest.mark.usefixtures("in_parts")
-def test_a_fit_goes_on_after_its_first_process_was_killed(tmp_path):
+def test_a_fit_goes_on_after_its_first_process_was_killed(context, tmp_path):
     X, y, group = make_biased_classification(600, n_features=5, random_state=0)
     table, reads = array_table(X), count()
     table._parts._readers[0] = reads_until(table._parts._readers[0], np.inf, calls=reads)
     whole = clone(SAVED).fit(table, y, sensitive_features=group)
     n_reads = next(reads)
     (tmp_path / "n_reads").write_text(str(n_reads))
-    first, other = ended(tmp_path, 2, "killed", "store of the killed")
+    first, other = ended(context, tmp_path, 2, "killed", "store of the killed")
     assert first[0] == -signal.SIGKILL
     assert (other[0], "ProcessLost" in other[1]) == (1, True)
     assert (tmp_path / "checkpoint").exists()
-    for status, messages in ended(tmp_path, 2, "resumed", "store of the resumed"):
+    for status, messages in ended(context, tmp_path, 2, "resumed", "store of the resumed"):
         assert status == 0, messages
     np.testing.assert_allclose(np.load(tmp_path / "coef.npy"), whole.coef_, rtol=1e-6)
     assert int((tmp_path / "n_reads").read_text()) < 0.8 * n_reads

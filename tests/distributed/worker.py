@@ -1,4 +1,4 @@
-"""One process of a fit: ``python tests/distributed/worker.py STORE RANK SIZE WHAT``."""
+"""One process of a fit, for `multiprocessing`."""
 
 import os
 import signal
@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
+import torch
 import torch.distributed as dist
 
 from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier
@@ -29,8 +30,12 @@ SAVED = PartialParityClassifier(
 )
 
 
-def main(store, rank, size, what):
+def main(store, rank, size, what, messages):
+    """Fit; the messages of the process are written to a file."""
+    with open(messages, "w", encoding="utf-8") as file:
+        os.dup2(file.fileno(), sys.stderr.fileno())
     warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
     LeaderParts.most_gathered = 0
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
     X, y, group = make_biased_classification(600, n_features=5, random_state=0)
@@ -80,7 +85,3 @@ def reads_until(read, most, end=None, calls=None):
         return read()
 
     return reads
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
