@@ -67,8 +67,9 @@ class Span(Solver):
     `SequentialQuadratic` and a random search within the exact bounds take its place, and it follows where these steps
     do not settle. B is orthonormal, so that the penalty is the same. Without a penalty, B is orthonormal in the
     curvature, whatever the units of the features are. The next round takes the directions at the scores found. Where
-    the augmented Lagrangian counts rows, the next round also begins anew with the widest surrogate, so that the first
-    one ends after one outer iteration. If no round keeps the bounds, all coefficients are chosen by the same methods.
+    the augmented Lagrangian counts up to 2,000 rows, the next round also begins anew with the widest surrogate, so that
+    the first one ends after one outer iteration. If no round keeps the bounds, all coefficients are chosen by the same
+    methods.
 
     An evaluation costs as much as if X had ten columns, and ten coefficients cannot line up rows just below a
     threshold, so that bounds hold better on new rows. The promise for the training rows is the same as without a span.
@@ -165,14 +166,12 @@ class Span(Solver):
 
         # another bound leaves the directions much as they were
         n_rounds = self.max_rounds if known is None else 1
-        # a round that begins where the surrogate of the last one was widest needs nothing of what came after
-        is_opened = n_rounds > 1 and start is None and narrows_anew(problem)
-        run = replace(inner, max_iter=1) if is_opened else inner
         for _ in range(n_rounds):
             basis = directions.basis(start)
-            previous, best, run = best, solved(basis.on(problem), start, basis, run), inner
-            if previous is not None and best.status.is_infeasible and not previous.status.is_infeasible:
-                best = previous
+            reduced = basis.on(problem)
+            is_opening = start is None and n_rounds > 1 and self._needs_only_the_widest(reduced)
+            run = replace(inner, max_iter=1) if is_opening else inner
+            previous, best = best, solved(reduced, start, basis, run)
             if watch.stopped_by or not self._goes_on(previous, best):
                 break
             start = best.start
@@ -191,6 +190,14 @@ class Span(Solver):
     @override
     def start_of_parts(self, problem: Problem, result: SolverResult) -> Start | None:
         return start_of_parts(problem, result)
+
+    @staticmethod
+    def _needs_only_the_widest(reduced: Problem) -> bool:
+        """Whether a round before another one needs no narrower surrogate than the widest.
+
+        The next round begins there, and a random search makes up for what the first one might have found.
+        """
+        return narrows_anew(reduced) and can_be_polished(reduced)
 
     def _goes_on(self, previous: SolverResult | None, last: SolverResult) -> bool:
         """Whether the last round has gained enough for another one."""
