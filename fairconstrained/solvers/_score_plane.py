@@ -152,6 +152,8 @@ class ScorePlane:
         if self.problem.objective.counts_errors:
             yield from self._by_errors()
             return
+        if not (with_constants or self._may_hold):
+            return
         shifts = np.array([[0.0, 1.0]] if self.rescaling.can_shift else np.empty((0, 2)))
         multiples = np.array([[1.0, 0.0]] if self._spread else np.empty((0, 2)))
         free = self.objective.least(np.array([self._spread, self.centre]), np.vstack([multiples, shifts]))
@@ -168,6 +170,16 @@ class ScorePlane:
                 yield Proposal(self.problem, state)
         if self._spread and searches:
             yield from self._by_cuts(free, least) if self._cuts_decide else self._by_search(free, least)
+
+    @cached_property
+    def _may_hold(self) -> bool:
+        """Whether points of the plane may be within the bounds; bounds on the order of the scores hold for all or none.
+
+        That is, where scores keep a spread.
+        """
+        if any(c.decision_threshold is not None for c in self.problem.constraints) or not self._cuts_decide:
+            return True
+        return bool(self._allowed(self.scores[:1]).all())
 
     @cached_property
     def _thresholds(self) -> list[float]:

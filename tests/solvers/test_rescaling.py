@@ -475,6 +475,16 @@ def test_lines_across_a_plane_without_curvature_lose_infinitely_much(plane, monk
     assert losses.tolist() == [np.inf, 2.0]
 
 
+@pytest.mark.parametrize("bound", [StatisticalParity(0.1), GroupAUC(0.1)], ids=["shares", "AUC"])
+def test_bounds_on_the_order_of_the_scores_hold_for_all_multiples_or_for_none(data, bound):
+    problem = problem_of(data, bound)
+    rng = np.random.default_rng(0)
+    outside = next(params for params in rng.normal(size=(100, problem.n_params)) if not is_within(problem, params))
+    plane = ScorePlane.of(Proposal(problem, outside), problem.granularities)
+    assert not list(plane.proposals(np.inf, with_constants=False))
+    assert any(is_within(problem, proposal.state) for proposal in plane.proposals(np.inf, with_constants=True))
+
+
 def test_around_a_stationary_point_smooth_bounds_are_not_searched(data, monkeypatch):
     problem = problem_of(data, RateGap(0.1, rate="sigmoid"))
     params = np.random.default_rng(0).normal(size=problem.n_params) / 10
