@@ -65,7 +65,8 @@ class SequentialQuadratic(IterativeSolver):
         c_j(w) + \nabla \tilde c_j(w)^T p \le s,
 
     where :math:`c_j` are the bounded quantities as counted, and :math:`\tilde c_j` the same with a smooth kernel in
-    place of the step at the threshold, shifted so that both are equal at w. The slack s makes every program solvable.
+    place of the step at the threshold, shifted so that both are equal at w. Ratios are differences of logarithms,
+    without the factor that other methods need for a quadratic penalty. The slack s makes every program solvable.
     The step is halved until the merit function :math:`f + \mu \max_j (\tilde c_j)_+`, with :math:`\mu` above the sum of
     the multipliers, becomes smaller, or the violation halves. The kernel keeps its width: few coefficients need not
     see single rows, and the values are those counted anyway. Within the bounds, the run ends where a step promises too
