@@ -120,8 +120,8 @@ class SequentialQuadratic(IterativeSolver):
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """Whether it takes the problem, and long steps lead to no place with hardly any of the decisions compared."""
-        return not cls.obstacle(problem) and not any(map(_may_vanish, problem.constraints))
+        """Whether it takes the problem, and the long steps from the unconstrained optimum lead to a good one."""
+        return not cls.obstacle(problem) and not any(map(_leads_far, problem.constraints))
 
     @override
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
@@ -138,8 +138,13 @@ class SequentialQuadratic(IterativeSolver):
         return _Steps(self, params, is_near=bool(start.multipliers), origin=last.params)
 
 
-def _may_vanish(constraint: BoundConstraint) -> bool:
-    """Whether the metric has no value if all rows have the same decision, as a ratio of selection rates."""
+def _leads_far(constraint: BoundConstraint) -> bool:
+    """Whether long steps may lead to bad optima, or to hardly any of the decisions that are compared.
+
+    Logarithms are nearly straight only close by; or the metric has no value if all rows have the same decision.
+    """
+    if constraint.damping < 1:
+        return True
     constant = np.full(constraint.data.n_samples, 1.0 + abs(constraint.decision_threshold or 0.0))
     return any(np.isnan(constraint.metric(scores)) for scores in (-constant, constant))
 
