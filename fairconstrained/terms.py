@@ -139,6 +139,11 @@ class Terms:
         return tuple(chain.from_iterable(constraint.component_names for constraint in self.constraints))
 
     @cached_property
+    def dampings(self) -> np.ndarray:
+        """`BoundConstraint.damping` of every component; ndarray of shape (n_components,)."""
+        return np.repeat([c.damping for c in self.constraints], [len(c.component_names) for c in self.constraints])
+
+    @cached_property
     def aux_slices(self) -> tuple[slice, ...]:
         """Places of the auxiliary variables of every constraint among those of all."""
         return tuple(slice(a, b) for a, b in pairwise(accumulate((c.n_aux for c in self.constraints), initial=0)))

@@ -96,6 +96,7 @@ class _SomeRows(BoundConstraint):
     first_blur = _handed_on("first_blur")
     scale = _handed_on("scale")
     penalty_factor = _handed_on("penalty_factor")
+    damping = _handed_on("damping")
     component_names = _handed_on("component_names")
     directions = _handed_on("directions")
     n_aux = _handed_on("n_aux")

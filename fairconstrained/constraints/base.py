@@ -135,6 +135,14 @@ class BoundConstraint(Exact):
         return 1 / self.scale
 
     @property
+    def damping(self) -> float:
+        """Factor that the components have so that quadratic penalties on them do not outweigh every loss.
+
+        Methods without such penalties divide by it, for violations in units that compare with those of other bounds.
+        """
+        return 1.0
+
+    @property
     def strata(self) -> np.ndarray | None:
         """Groups that mini-batches should have rows of, as numbers; None: those of the data. Shape (n_samples,)."""
         return None

@@ -192,6 +192,11 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
     def scale(self) -> float:
         return self.unit * self.comparisons.form.scale(self.kappa)
 
+    @property
+    @override
+    def damping(self) -> float:
+        return self.unit if self.comparisons.form.is_relative else 1.0
+
     @override
     def _around(self, scores: np.ndarray) -> Self:
         if not self.comparisons.form.is_relative:

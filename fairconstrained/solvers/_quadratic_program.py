@@ -27,7 +27,10 @@ class ProgramNotSolved(Exception):
 
 
 class QuadraticProgram(NamedTuple):
-    """Quadratic program at an iterate, see `SequentialQuadratic`."""
+    """Quadratic program at an iterate, see `SequentialQuadratic`.
+
+    Its components are those of the problem without their `BoundConstraint.damping`.
+    """
 
     gradient: np.ndarray  # of shape (n_params,)
     hessian: np.ndarray  # of shape (n_params, n_params)
@@ -41,8 +44,10 @@ class QuadraticProgram(NamedTuple):
 
         The Hessian may be that of the objective at a point nearby.
         """
-        slopes = gradients_of_components(problem, terms, rows)
-        return cls(objective_gradient(point), hessian, terms.constraints[rows], slopes)
+        slopes, dampings = gradients_of_components(problem, terms, rows), problem.dampings[rows]
+        return cls(
+            objective_gradient(point), hessian, terms.constraints[rows] / dampings, slopes / dampings[:, np.newaxis]
+        )
 
     def solved(self) -> tuple[np.ndarray, np.ndarray]:
         """The step, of shape (n_params,), and the multipliers of shape (n_linearised,).

@@ -123,13 +123,14 @@ class _Span:
         return end, float(objective) if is_kept else np.inf, n_evaluations
 
     def _evaluated(self, smooth: Problem, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The objective and the components of smooth bounds, and the gradients of both in rows."""
+        """The objective and the undamped components of smooth bounds, and the gradients of both in rows."""
         features, root = self.features, self.root
         terms = smooth.at_scores(torch.from_numpy(features @ moved), np.empty(0))
         n_components = terms.constraints.size
         slopes = [terms.slopes(1.0, np.zeros(n_components))[0].numpy()]
         slopes += [slope.numpy() for slope, _ in terms.component_slopes(np.arange(n_components))]
-        gradients = np.stack(slopes) @ features
+        gradients, dampings = np.stack(slopes) @ features, smooth.dampings
+        gradients[1:] /= dampings[:, np.newaxis]
         penalty, gradient = cast(LinearModel, smooth.model).penalty(self.params(moved))
         gradients[0] += solve_triangular(root, gradient, lower=True)
-        return np.append(terms.loss + penalty, terms.constraints), gradients
+        return np.append(terms.loss + penalty, terms.constraints / dampings), gradients

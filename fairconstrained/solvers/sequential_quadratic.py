@@ -65,7 +65,8 @@ class SequentialQuadratic(IterativeSolver):
         c_j(w) + \nabla \tilde c_j(w)^T p \le s,
 
     where :math:`c_j` are the bounded quantities as counted, and :math:`\tilde c_j` the same with a smooth kernel in
-    place of the step at the threshold, shifted so that both are equal at w. The slack s makes every program solvable.
+    place of the step at the threshold, shifted so that both are equal at w. Ratios are differences of logarithms,
+    without the factor that other methods need for a quadratic penalty. The slack s makes every program solvable.
     The step is halved until the merit function :math:`f + \mu \max_j (\tilde c_j)_+`, with :math:`\mu` above the sum of
     the multipliers, becomes smaller, or the violation halves. The kernel keeps its width: few coefficients need not
     see single rows, and the values are those counted anyway. Within the bounds, the run ends where a step promises too
@@ -119,8 +120,8 @@ class SequentialQuadratic(IterativeSolver):
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """Whether it takes the problem, and long steps lead to no place with hardly any of the decisions compared."""
-        return not cls.obstacle(problem) and not any(map(_may_vanish, problem.constraints))
+        """Whether it takes the problem, and the long steps from the unconstrained optimum lead to a good one."""
+        return not cls.obstacle(problem) and not any(map(_leads_far, problem.constraints))
 
     @override
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
@@ -137,8 +138,13 @@ class SequentialQuadratic(IterativeSolver):
         return _Steps(self, params, is_near=bool(start.multipliers), origin=last.params)
 
 
-def _may_vanish(constraint: BoundConstraint) -> bool:
-    """Whether the metric has no value if all rows have the same decision, as a ratio of selection rates."""
+def _leads_far(constraint: BoundConstraint) -> bool:
+    """Whether long steps may lead to bad optima, or to hardly any of the decisions that are compared.
+
+    Logarithms are nearly straight only close by; or the metric has no value if all rows have the same decision.
+    """
+    if constraint.damping < 1:
+        return True
     constant = np.full(constraint.data.n_samples, 1.0 + abs(constraint.decision_threshold or 0.0))
     return any(np.isnan(constraint.metric(scores)) for scores in (-constant, constant))
 
@@ -185,8 +191,10 @@ class _Steps(Method):
         self._reached: tuple[float, float] | None = None
         self._waited = 0
         self._named: dict[str, float] | None = None
-        # of the best iterate, the distance from its nearest bound
-        self._room = 0.0
+        # of the last program, the sum of its multipliers: what a bound that is larger by one is worth
+        self._price = 0.0
+        # of the best iterate, this sum and the distance from its nearest bound
+        self._best_price, self._room = 0.0, 0.0
         # of the last one, its excess, and whether the step to it was whole and promised little
         self._excess, self._is_short = -np.inf, False
         # the Hessian, and the objective where it was taken
@@ -212,7 +220,9 @@ class _Steps(Method):
         self._near = self._near.refined(scores, self._options.blur, self._margins if self._near.constraints else None)
         constraints = self._near.constraints
         terms, value = self._near.at_scores(torch.from_numpy(scores), np.empty(0)), self._point.objective
-        rows = largest_components(terms.constraints)
+        dampings = self._near.dampings
+        components = terms.constraints / dampings
+        rows = largest_components(components)
         if self._hessian is None or abs(value - self._bent_at) > _BENT * abs(value):
             self._hessian, self._bent_at = parameter_hessian(problem, scores), value
         program = QuadraticProgram.at(self._near, self._point, terms, self._hessian, rows)
@@ -226,17 +236,18 @@ class _Steps(Method):
         except ProgramNotSolved:  # the status says that the run has not settled
             self._is_stuck = True
             return
-        self._multipliers = np.zeros(terms.constraints.size)
-        self._multipliers[rows] = multipliers
+        self._multipliers = np.zeros(components.size)
+        self._multipliers[rows] = multipliers / dampings[rows]
+        self._price = float(multipliers.sum())
         if self.z is self._best.z:  # those before the step are of another point, or there are none
-            self._named = named_multipliers(self._near.component_names, self._multipliers)
-        self._weight = max(_ABOVE * float(multipliers.sum()), _MEMORY * self._weight)
+            self._keep_multipliers()
+        self._weight = max(_ABOVE * self._price, _MEMORY * self._weight)
         gain = program.gain(step, self._weight)
         least = _PROMISE * self._options.tol if constraints else _FREE
         self._is_settled, self._is_short = self._excess <= 0 and gain <= least * abs(value), False
         if not self._is_settled:
             view = FullBatchView(self._near)
-            self._move(view, value, largest_violation(terms.constraints), step, gain)
+            self._move(view, value, largest_violation(components), step, gain)
             source.count(view.n_evaluations * problem.data.n_samples)
 
     def _move(self, view: FullBatchView, value: float, before: float, step: np.ndarray, gain: float) -> None:
@@ -249,13 +260,18 @@ class _Steps(Method):
         for length in _LENGTHS * 0.5**self._waited:
             z = self.z + length * step
             there = view.at(z)
-            violation = largest_violation(there.constraints)
+            violation = largest_violation(there.constraints / self._near.dampings)
             is_better = self._merit(there.objective, violation) <= merit - _KEPT * length * gain
             if is_better or (before > _SMALL and violation <= _LEFT * before):
                 break
         # what a whole step leaves is much smaller than what it promised
         self._is_short = is_better and length == 1 and gain <= self._options.tol * abs(value)
         self.z, self._point = z, there
+
+    def _keep_multipliers(self) -> None:
+        """Keep the last multipliers as those of the best iterate."""
+        self._named = named_multipliers(self._near.component_names, self._multipliers)
+        self._best_price = self._price
 
     def _merit(self, objective: float, violation: float) -> float:
         return objective + self._weight * violation
@@ -272,13 +288,13 @@ class _Steps(Method):
 
     @override
     def observe(self, point: Point, measured: Measured) -> None:
-        self._excess, multipliers = measured.excess, self._multipliers
+        self._excess = measured.excess
         room = -float(measured.violations.max()) if measured.violations.size else 0.0
         if self._best.offer(self.z, point.objective, measured.excess):
-            self._named = named_multipliers(self._near.component_names, multipliers)
+            self._keep_multipliers()
             self._room = room
-        if self._is_short and multipliers is not None and self._excess <= 0:
-            self._is_settled = room * float(multipliers.sum()) <= self._options.tol * abs(point.objective)
+        if self._is_short and self._excess <= 0:
+            self._is_settled = room * self._price <= self._options.tol * abs(point.objective)
         now = (point.objective, largest_violation(measured.violations))
         if self._reached is None or self._merit(*now) < self._merit(*self._reached) - self._options.tol * abs(now[0]):
             self._reached, self._waited = now, 0
@@ -301,8 +317,7 @@ class _Steps(Method):
 
     def _leaves(self, share: float) -> bool:
         """Whether the multipliers promise that share of the objective for the room that the best iterate has."""
-        promised = self._room * sum((self._named or {}).values())
-        return bool(promised > share * abs(self._best.objective))
+        return bool(self._room * self._best_price > share * abs(self._best.objective))
 
     @override
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from fairconstrained import RateParityClassifier
 from fairconstrained.constraints import DemographicParity, EqualizedOdds, GroupRates, QuadraticAUCGap
+from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed.errors import ProcessLost
 from fairconstrained.exceptions import IncompatibleProblem, StopTraining
@@ -134,6 +135,36 @@ def test_a_multiplier_is_about_the_slope_of_the_least_objective(parity):
     assert multiplier == pytest.approx((low.objective - high.objective) / 0.08, rel=0.3)
 
 
+def four_fifths(shift=-3.0, n_samples=3000):
+    """A problem with the four-fifths rule and two features, the second of which is the group."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], n_samples // 2)
+    X = np.column_stack([rng.normal(size=n_samples), 2.0 * codes - 1.0])
+    y = np.where(2 * X[:, 0] + X[:, 1] + shift + rng.logistic(size=n_samples) > 0, 1.0, -1.0)
+    data = FairData.from_arrays(X, y, codes, ("a", "b"))
+    bound = GroupRates("selection", rule="ratio", kappa=0.2).bind(data)
+    return Problem(Logistic().bind(data), (bound,), data, model=LinearModel(2, alpha=1e-3))
+
+
+@pytest.mark.parametrize("shift", [-1.0, -3.0])
+def test_a_ratio_is_brought_to_its_bound_as_a_difference_is(shift):
+    """With a slack that is small only for differences, the run went to and fro, and ended at ratios of about .16."""
+    found = solved(four_fifths(shift))
+    assert found.status == "optimal"
+    assert 0.18 < found.constraint_values["demographic_parity_ratio"] <= 0.2
+
+
+def test_the_factor_that_is_for_quadratic_penalties_changes_no_step():
+    problem = four_fifths()
+    (bound,) = problem.constraints
+    found = solved(problem)
+    undamped = solved(replace(problem, constraints=(replace(bound, unit=1.0),)))
+    np.testing.assert_allclose(found.model_state, undamped.model_state, rtol=1e-6)
+    assert found.multipliers.keys() == undamped.multipliers.keys()
+    for name, multiplier in found.multipliers.items():
+        assert bound.damping * multiplier == pytest.approx(undamped.multipliers[name], rel=1e-6)
+
+
 def test_without_constraints_it_is_the_unconstrained_optimum(parity):
     problem = parity(DemographicParity, 0.1).without_constraints()
     found = solved(problem)
@@ -217,6 +248,15 @@ def test_it_says_which_problems_it_takes(make_data, make_problem, parity):
     for message, case in cases.items():
         with pytest.raises(IncompatibleProblem, match=message):
             make_solver(NAME, {}, case)
+
+
+@pytest.mark.parametrize("rate", ["selection", "error"])
+def test_ratios_are_not_for_its_long_steps(parity, rate):
+    """From the unconstrained optimum, ratios of errors on law school came to log losses that were 1.7 % larger."""
+    problem = parity(DemographicParity, 0.1)
+    ratio = GroupRates(rate, rule="ratio", kappa=0.2).bind(problem.data)
+    assert SequentialQuadratic.suits(problem)
+    assert not SequentialQuadratic.suits(replace(problem, constraints=(ratio,)))
 
 
 def test_it_ends_where_it_is_told_to(parity):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,14 @@ def test_equal_rates_take_the_group_out_of_the_scores(constraint):
     assert abs(second) < 0.1 * first
     assert found.objective == pytest.approx(problem.objective_at(found.params, problem.scores(found.params)))
     assert problem.measured(problem.scores(found.params)).violations.max() < 0.02
+
+
+def test_the_factor_that_is_for_quadratic_penalties_changes_no_program():
+    problem = two_features(GroupRates("selection", rule="ratio", kappa=0.2))
+    undamped = replace(problem, constraints=tuple(replace(bound, unit=1.0) for bound in problem.constraints))
+    found, other = (sharpened(each, unconstrained(problem).model_state) for each in (problem, undamped))
+    np.testing.assert_allclose(found.params, other.params, rtol=1e-6)
+    assert found.objective == pytest.approx(other.objective)
 
 
 def test_from_a_solution_nearby_it_takes_less():
