@@ -53,7 +53,9 @@ def announced_classes(classes: Any, known: np.ndarray | None, several: bool = Fa
 def announced_groups(
     sensitive_features: Any, groups: Any, bounded: bool, overlapping: bool = False
 ) -> tuple[tuple, tuple]:
-    """Labels of the groups that may come, and the names of their columns; warns of a vacuous constraint, and of names alike.
+    """Labels of the groups that may come, and the names of their columns.
+
+    Warns of a vacuous constraint, and of groups whose names look alike.
 
     Where there are no groups the labels are ``(None,)``.
 
