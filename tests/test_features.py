@@ -159,7 +159,7 @@ def test_a_fit_of_float32_rows_copies_them_once_and_leaves_nothing_behind():
 
 
 def layouts(X):
-    """The same rows in all layouts, also with numbers that are stored in two parts at the same place."""
+    """Yield X in all layouts, also as a CSR array that stores every number in two parts at the same place."""
     rows, columns = np.nonzero(np.ones_like(X))
     parts = (np.concatenate([X.ravel() / 2] * 2), (np.tile(rows, 2), np.tile(columns, 2)))
     coo = sp.coo_array(parts, shape=X.shape)
