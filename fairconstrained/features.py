@@ -119,9 +119,20 @@ def sums_of_products(X: Any, columns: Any) -> Any:
 
 
 @singledispatch
-def squares(X: Any, weights: np.ndarray) -> np.ndarray:
-    """Return the weighted sums of the squares of every feature; ndarray of shape (n_features,)."""
-    return reduce(add, (_transposed(_squared(block)) @ weights[rows] for rows, block in _in_blocks(X)))
+def squares(X: Any, weights: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
+    """Return the weighted sums of the squares of every feature; ndarray of shape (n_features,).
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    weights : ndarray of shape (n_samples,)
+    centre : ndarray of shape (n_features,), optional
+        Subtracted from the features before they are squared. The difference of two sums of squares would lose all
+        digits where the features are far from zero.
+    """
+    if centre is not None and sp.issparse(X):
+        return _squares_about(X, weights, centre)
+    return reduce(add, (_transposed(_squared(block, centre)) @ weights[rows] for rows, block in _in_blocks(X)))
 
 
 @singledispatch
@@ -297,9 +308,24 @@ def _with_arrays(matrix: Any, data: np.ndarray, indices: np.ndarray, indptr: np.
     return matrix
 
 
-def _squared(block: Any) -> Any:
+def _squares_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """`squares` of the distances of CSR rows from a centre, without those zeros that are not stored."""
+    found, stored, lacking = (np.zeros(X.shape[1]) for _ in range(3))
+    for rows, part in _in_blocks(X):
+        block = part if part.has_canonical_format else part.copy()
+        block.sum_duplicates()
+        distances, present = block.data - centre[block.indices], np.ones(block.nnz)
+        table = sp.csr_array(block.shape)
+        for sums, values in ((found, distances**2), (stored, present)):
+            sums += _transposed(_with_arrays(table, values, block.indices, block.indptr)) @ weights[rows]
+        lacking += block.shape[0] - np.bincount(block.indices, minlength=X.shape[1])
+    # a feature that is stored everywhere would otherwise have the rounding error of the sum of the weights
+    return found + np.where(lacking > 0, np.maximum(weights.sum() - stored, 0.0), 0.0) * centre**2
+
+
+def _squared(block: Any, centre: np.ndarray | None = None) -> Any:
     if not sp.issparse(block):
-        return block**2
+        return block**2 if centre is None else (block - centre) ** 2
     if not block.has_canonical_format:  # numbers at the same place are to be added first
         return block.multiply(block)
     return _with_arrays(sp.csr_array(block.shape, dtype=block.dtype), block.data**2, block.indices, block.indptr)

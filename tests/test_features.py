@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import fairconstrained.features as features
 from fairconstrained import RateParityClassifier
+from fairconstrained.tables import array_table, torch_table
 
 LAYOUTS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
@@ -155,3 +156,26 @@ def test_a_fit_of_float32_rows_copies_them_once_and_leaves_nothing_behind():
     of_rows = 8 * len(X)
     assert peak < X.nbytes + 2 * features._BLOCK * 8 + 20 * of_rows  # a copy in order, blocks, and numbers of rows
     assert left < 4 * of_rows
+
+
+def layouts(X):
+    """Yield X in all layouts, also as a CSR array that stores every number in two parts at the same place."""
+    rows, columns = np.nonzero(np.ones_like(X))
+    parts = (np.concatenate([X.ravel() / 2] * 2), (np.tile(rows, 2), np.tile(columns, 2)))
+    coo = sp.coo_array(parts, shape=X.shape)
+    order = np.argsort(coo.coords[0], kind="stable")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(coo.coords[0], minlength=len(X)))])
+    twice = sp.csr_array((coo.data[order], coo.coords[1][order], ends), shape=X.shape)
+    yield from (X, sp.csr_array(X), twice, array_table(X), torch_table(X, "cpu"), torch_table(sp.csr_array(X), "cpu"))
+
+
+@pytest.mark.parametrize("layout", range(6))
+def test_squares_about_a_centre_keep_their_digits(layout):
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(50, 4)), rng.random(50)
+    X[rng.random(X.shape) < 0.5] = 0.0
+    X[:, 3] = rng.normal(size=50) + 2.0**30
+    centre = np.array([0.3, -2.0, 0.0, 2.0**30])
+    expected = weights @ (X - centre) ** 2
+    rows = list(layouts(X))[layout]
+    np.testing.assert_allclose(features.squares(rows, weights, centre), expected, rtol=1e-12)

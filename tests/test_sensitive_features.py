@@ -21,7 +21,7 @@ from fairconstrained import (
 )
 from fairconstrained.checks.messages import shortened_table
 from fairconstrained.estimators.grouping import as_labels
-from fairconstrained.exceptions import CostlyBoundWarning
+from fairconstrained.exceptions import CostlyBoundWarning, FairnessWarning
 from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.metrics import (
     granularity,
@@ -340,6 +340,22 @@ FITS = {
     "thresholds": lambda: GroupThresholdClassifier(LogisticRegression(), kappa=0.5),
     "shift": lambda: ScoreShiftPostprocessor(LogisticRegression(), kappa=0.5, protected="male"),
 }
+
+
+#: Streams that warn of them in the first call.
+STREAMS = {
+    "epochs": lambda: LossParityClassifier(kappa=0.5, hidden_layer_sizes=(2,), random_state=0),
+    "moments": lambda: AUCFairClassifier(kappa=0.5, surrogate="quadratic", protected="male"),
+}
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_streams_warn_once_of_groups_that_look_alike(stream):
+    names = np.array(["Female", "male", "female "], dtype=object)[np.arange(N) % 3]
+    model = STREAMS[stream]()
+    with pytest.warns(FairnessWarning, match=r"\['Female', 'female '\]\. Write them alike"):
+        model.partial_fit(X, Y, classes=[0, 1], sensitive_features=names)
+    model.partial_fit(X, Y, sensitive_features=names)
 
 
 @pytest.mark.parametrize("fit", FITS)

@@ -8,6 +8,7 @@ import numpy as np
 
 from fairconstrained.checks.inputs import check_group_of_every_row
 from fairconstrained.checks.messages import nothing_to_compare, shortened, warn_user
+from fairconstrained.estimators.grouping import alike_groups, as_labels
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, is_membership
 
@@ -33,7 +34,8 @@ self : estimator
 Warns
 -----
 FairnessWarning
-    In the first call, if there is only one group although a bound is asked for.
+    In the first call, if there is only one group although a bound is asked for, and of groups whose names differ in
+    blanks, capitals or type alone.
 """
 
 
@@ -51,7 +53,9 @@ def announced_classes(classes: Any, known: np.ndarray | None, several: bool = Fa
 def announced_groups(
     sensitive_features: Any, groups: Any, bounded: bool, overlapping: bool = False
 ) -> tuple[tuple, tuple]:
-    """Labels of the groups that may come, and the names of their columns; warns of a vacuous constraint.
+    """Labels of the groups that may come, and the names of their columns.
+
+    Warns of a vacuous constraint, and of groups whose names look alike.
 
     Where there are no groups the labels are ``(None,)``.
 
@@ -73,7 +77,9 @@ def announced_groups(
             "all rows."
         )
     encoder = None if known is None else GroupEncoder(known)
-    labels = (None,) if encoder is None else encoder.labels
+    labels, column_names = ((None,), ()) if encoder is None else (encoder.labels, encoder.column_names)
+    for message in alike_groups(as_labels(labels), column_names=column_names):
+        warn_user(message, FairnessWarning)
     if len(labels) == 1 and bounded:
         warn_user(
             nothing_to_compare(
@@ -83,7 +89,7 @@ def announced_groups(
             ),
             FairnessWarning,
         )
-    return labels, () if encoder is None else encoder.column_names
+    return labels, column_names
 
 
 def class_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -38,6 +38,8 @@ _CURVATURE = 4.0
 #: Size of a feature, relative to that for which the penalty weighs as much as the losses, below which the penalty
 #: weighs a hundred times as much; and the largest size that is small in itself, whatever the penalty.
 _FAINT, _SMALL = 0.1, 0.01
+#: Spread of a feature, relative to its size, that is rounding error: that of the mean of very many rows.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -159,13 +161,15 @@ class LinearModel(OutputModel, LinearMoments):
         own = self.n_copies > 1 and data.n_groups > 1
         parts = data.slices if own else (slice(0, data.n_samples),)
         weights = data.weights.numpy()
-        mean, square = sums_by_group(data.X, _sums_and_squares, weights, parts).transpose(1, 0, 2)
         total = np.array([[weights[rows].sum()] for rows in parts])
-        mean, square = (np.repeat(sums / total, self.n_copies // len(sums), axis=0) for sums in (mean, square))
-        centre = mean if self.fit_intercept else np.zeros_like(mean)
-        variance = square - mean**2 if self.fit_intercept else square
+        mean = sums_by_group(data.X, sums_of_products, weights, parts) / total
+        distances = [partial(squares, centre=own) for own in mean]
+        variance = group_sums(data.X, distances, parts, weights) / total
+        mean, variance = (np.repeat(part, self.n_copies // len(parts), axis=0) for part in (mean, variance))
+        square = variance + mean**2
+        centre, variance = (mean, variance) if self.fit_intercept else (np.zeros_like(mean), square)
         # a constant feature keeps its own scale; its variance is rounding error
-        constant = variance <= 1e-12 * square
+        constant = variance <= _ROUNDING**2 * square
         present = np.where(square > 0, square, 1.0)
         least = _CURVATURE * self.alpha if penalised else 0.0
         scale, size = (np.sqrt(part + least) for part in (np.where(constant, present, variance), present))
@@ -365,11 +369,6 @@ def _sums_at(X: Any, *columns: Any, table: np.ndarray, function: Callable[..., A
     scores += table[n_features:].sum(axis=0)
     values, slopes = function(scores, *columns)
     return np.vstack([values, sums_of_products(X, slopes), *([slopes.sum(axis=0)] * (len(table) - n_features))])
-
-
-def _sums_and_squares(X: Any, weights: np.ndarray) -> np.ndarray:
-    """Weighted sums of the features and of their squares; ndarray of shape (2, n_features)."""
-    return np.stack([sums_of_products(X, weights), squares(X, weights)])
 
 
 def _gram_and_sums(X: Any, weights: np.ndarray) -> np.ndarray:

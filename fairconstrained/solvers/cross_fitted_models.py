@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from itertools import chain
 from typing import Any, NamedTuple
@@ -271,6 +272,7 @@ def _directions(
         reduce(np.add, gradients),
     )
     share = 1 - 1 / len(by_fold)  # of the rows, and so of the sums over them
+    penalised_alike = replace(model, alpha=share * model.alpha)  # of whose rows the objective is a mean again
     _, sizes, right = np.linalg.svd(curvature.descents(gradient), full_matrices=False)
     kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
     # the same combinations of slopes in every fold, so that a direction means the same there
@@ -280,7 +282,9 @@ def _directions(
         of_parts = gradients if of_folds is None else [pulled(rows, of_folds[number]) for rows in by_fold]
         table, slope = (reduce(np.add, every[:number] + every[number + 1 :]) for every in (tables, of_parts))
         found.append(
-            _coefficients(model, Curvature.of(model, table + share * np.diag(own), shrinkage), slope @ combined)
+            _coefficients(
+                model, Curvature.of(penalised_alike, table + share * np.diag(own), shrinkage), slope @ combined
+            )
         )
     lengths = sizes[:kept, None] * right[:kept]
     return (_coefficients(model, curvature, gradient @ combined), found), lengths

@@ -358,8 +358,13 @@ def _sum_of_parts(X: Table, columns: Any, function: Callable[..., Any]) -> Any:
     return X.reduce_rows(function, add, columns)
 
 
-for _function in (sums_of_products, squares, weighted_gram):
+for _function in (sums_of_products, weighted_gram):
     _function.register(Table, partial(_sum_of_parts, function=_function))
+
+
+@squares.register
+def _squares(X: Table, weights: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
+    return X.reduce_rows(partial(squares, centre=centre), add, weights)
 
 
 @extremes.register

@@ -157,7 +157,7 @@ def test_coordinates_are_a_linear_bijection_and_its_transpose(model, data):
     np.testing.assert_array_equal(params, before)
 
 
-@pytest.mark.parametrize("offset", [0.0, 100.0])
+@pytest.mark.parametrize("offset", [0.0, 100.0, 1e8])  # times and years are far from zero
 @pytest.mark.parametrize("n_copies", [1, 3])
 def test_coordinates_standardise_the_features(make_data, n_copies, offset):
     """One unit of a coordinate moves the scores by one standard deviation and their mean not at all."""

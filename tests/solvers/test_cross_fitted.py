@@ -152,6 +152,15 @@ def test_a_path_is_hardly_worse_than_fits_from_the_start(rows):
         assert found.objective_ <= 1.02 * fitted(rows, kappa=kappa).objective_
 
 
+@pytest.mark.parametrize("alpha", [0.3, 1.0])
+def test_a_strong_penalty_leaves_a_model_better_than_a_constant(rows, alpha):
+    """With another weight of the penalty in the folds, their models told the labels of rows not seen."""
+    found = fitted(rows, "cross_fitted", alpha=alpha)
+    assert found.status_ == "optimal"
+    share = rows[1].mean()
+    assert found.objective_ < -share * np.log(share) - (1 - share) * np.log(1 - share)
+
+
 def test_where_the_span_keeps_no_bound_the_training_rows_alone_count():
     rng = np.random.default_rng(0)
     groups = np.repeat([0, 1], 60)
