@@ -100,7 +100,7 @@ class BoundParity(BoundSmoothed):
 
     @cached_property
     def _rates_of_refinement(self) -> LastOfScores:
-        """The rates that a refinement was made by: what a solver asks for first are their slopes, at the same scores."""
+        """The rates that a refinement was made by; a solver then asks for their slopes at the same scores."""
         return LastOfScores()
 
     @abstractmethod
