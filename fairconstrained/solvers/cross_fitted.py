@@ -257,7 +257,7 @@ class CrossFitted(Solver):
         """A function from the problem of a part of the rows to its numbers, which begins at those of all rows."""
         b, blur = chosen.params, SequentialQuadratic.blur
         if not SpanSearch.obstacle(whole):
-            return partial(SpanSearch().solved_near, params=b, random_state=np.random.default_rng(0))
+            return partial(_searched_near, params=b)
         if is_far:
             return partial(chosen.solved_again, tol=self.tol)
         if SequentialQuadratic.obstacle(whole) or not has_convex_hessian(whole):
@@ -365,6 +365,11 @@ class _Attempt(NamedTuple):
         reached = np.isfinite(goal) and result.objective <= goal + _SHORTFALL * abs(goal)
         settles = reached and problem.holds(problem.scores(result.model_state))
         return (_as_completed(result) if settles else result), True
+
+
+def _searched_near(part: Problem, params: np.ndarray) -> np.ndarray | None:
+    """The numbers b without a fold, by a search near those of all rows; the same whichever folds were before it."""
+    return SpanSearch().solved_near(part, params=params, random_state=np.random.default_rng(0))
 
 
 def _stepped(part: Problem, params: np.ndarray, blur: float, step: np.ndarray) -> np.ndarray:

@@ -236,7 +236,8 @@ def test_calls_that_cannot_be_sent_are_made_by_the_leader():
 @pytest.mark.parametrize("objective", ["logistic", "zero_one"])
 def test_models_without_a_fold_are_found_by_all_processes(objective, monkeypatch):
     X, y, group = make_biased_classification(2_400, n_features=3, random_state=0)
-    estimator = PartialParityClassifier(0.05, constraint="demographic_parity", objective=objective, random_state=0)
+    options = {"constraint": "demographic_parity", "solver": "cross_fitted", "random_state": 0}
+    estimator = PartialParityClassifier(0.05, objective=objective, **options)
     whole, makers = clone(estimator).fit(X, y, sensitive_features=group), []
     found = cross_fitted._numbers_without
 
