@@ -132,9 +132,9 @@ class LeaderParts(Parts):
         asked = self.with_rows(every)
         if len(asked) == 1:
             return super().divided(calls)
-        calls = list(calls)
+        calls, buffers = list(calls), list[pickle.PickleBuffer]()
         try:  # arrays are not copied for that
-            pickle.dumps(calls, pickle.HIGHEST_PROTOCOL, buffer_callback=[].append)
+            pickle.dumps(calls, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append)
         except NOT_PICKLED:
             return super().divided(calls)
         # the leader has more other work than the rest, and gets its calls after them
