@@ -10,7 +10,6 @@ from typing import ClassVar, NamedTuple, cast
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.features import divided
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import (
     Callback,
@@ -247,7 +246,7 @@ class CrossFitted(Solver):
             for fold in range(self.n_folds)
         )
         states = []
-        for columns, numbers in zip(span.by_fold, divided(problem.data.X, calls), strict=True):
+        for columns, numbers in zip(span.by_fold, problem.data.divided(calls), strict=True):
             if numbers is None:
                 return None
             states.append(replace(span, columns=columns).lift(numbers))
