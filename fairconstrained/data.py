@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import torch
 
 from fairconstrained.cells import cell_sums
-from fairconstrained.features import kept, rows_of
+from fairconstrained.features import divided, kept, rows_of
 from fairconstrained.groups import Strata, Unions
 from fairconstrained.tables.table import rows_in_memory
 
@@ -289,6 +289,10 @@ class FairData:
     def kept(self, column: np.ndarray) -> Any:
         """Return a column for many sums over rows, such as those of `LinearModel.sums`; it must not change any more."""
         return kept(self.X, column)
+
+    def divided(self, calls: Iterable[Callable[[], Any]]) -> Iterator[Any]:
+        """Yield the results of calls without features, which the processes that hold the rows divide."""
+        return divided(self.X, calls)
 
     def sums(self, values: np.ndarray | None = None) -> np.ndarray:
         """Return the weighted sums of the rows' values in every group, or its weight; ndarray of shape (n_groups,)."""

@@ -11,7 +11,7 @@ float32 would be off by 1e-6, and a bound holds for scores of the training rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce, singledispatch
 from operator import add
 from typing import Any
@@ -23,6 +23,7 @@ __all__ = [
     "NUMBERS",
     "as_dense",
     "beside",
+    "divided",
     "extremes",
     "extremes_by_group",
     "group_sums",
@@ -214,6 +215,24 @@ def group_sums(
         return functions[0](X, *columns)[None]
     parts = zip(functions, groups, strict=True)
     return np.stack([function(rows_of(X, rows), *(column[rows] for column in columns)) for function, rows in parts])
+
+
+@singledispatch
+def divided(X: Any, calls: Iterable[Callable[[], Any]]) -> Iterator[Any]:
+    """Yield the results of calls without products with X, which the processes that hold its rows divide.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    calls : iterable of callable
+        Each takes nothing. They are sent by pickle; where one cannot be pickled, this process makes all of them.
+
+    Yields
+    ------
+    result : object
+        In the order of the calls. Where no other process has rows of X, a call is made when its result is asked for.
+    """
+    return (call() for call in calls)
 
 
 @singledispatch

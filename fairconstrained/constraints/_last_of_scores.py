@@ -26,3 +26,11 @@ class LastOfScores:
         if last is None or not np.array_equal(last[0], scores):
             last = self._last = scores.copy(), compute()  # in one assignment, as other threads may ask
         return last[1]
+
+    def taken_at(self, scores: np.ndarray, compute: Callable[[], Any]) -> Any:
+        """Return the result at ``scores`` as `at` does, and keep none, since some results are as large as the rows."""
+        last, self._last = self._last, None
+        return last[1] if last is not None and np.array_equal(last[0], scores) else compute()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_last": None}  # another process asks at scores of its own

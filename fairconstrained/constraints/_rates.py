@@ -13,9 +13,11 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.cells import sums_above
+from fairconstrained.constraints._last_of_scores import LastOfScores
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._smoothed import BoundSmoothed
 from fairconstrained.data import Cells, FairData
+from fairconstrained.kernels import GroupMeans
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.views import DifferenceOfConvex, DirectSlopes, Pull, Stochastic
 
@@ -30,6 +32,7 @@ class BoundParity(BoundSmoothed):
     _of_data: ClassVar[tuple[str, ...]] = ("blocks", "_cell_sizes")
     #: Those of `_of_data` that do not depend on the rows.
     _of_groups: ClassVar[tuple[str, ...]] = ()
+    _of_surrogate: ClassVar[tuple[str, ...]] = ("_rates_of_refinement",)
 
     #: The ranks that count, for all groups or for each.
     intervals: PercentileIntervals
@@ -72,7 +75,8 @@ class BoundParity(BoundSmoothed):
         pull : callable
             From the slopes of anything in the rates to its slopes in scores and thresholds.
         """
-        found = [self.surrogate.rates_at(scores, thresholds, cells) for cells in self.blocks]
+        known = self._rates_of_refinement
+        found = known.taken_at(np.append(scores, thresholds), lambda: self._rates_by_block(scores, thresholds))
         ends = np.cumsum([len(cells) for cells in self.blocks])[:-1]
 
         def pull(of_rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -87,9 +91,17 @@ class BoundParity(BoundSmoothed):
 
     @override
     def _correction_at(self, scores: np.ndarray) -> Tensor:
-        thresholds = self._thresholds(scores).numpy()
-        smooth = [self.surrogate.rates_at(scores, thresholds, cells)[0] for cells in self.blocks]
-        return torch.from_numpy(self.exact_rates(scores, thresholds) - np.concatenate(smooth))
+        thresholds, known = self._thresholds(scores).numpy(), self._rates_of_refinement
+        found = known.at(np.append(scores, thresholds), lambda: self._rates_by_block(scores, thresholds))
+        return torch.from_numpy(self.exact_rates(scores, thresholds) - np.concatenate([means for means, _ in found]))
+
+    def _rates_by_block(self, scores: np.ndarray, thresholds: np.ndarray) -> list[GroupMeans]:
+        return [self.surrogate.rates_at(scores, thresholds, cells) for cells in self.blocks]
+
+    @cached_property
+    def _rates_of_refinement(self) -> LastOfScores:
+        """The rates that a refinement was made by; a solver then asks for their slopes at the same scores."""
+        return LastOfScores()
 
     @abstractmethod
     def _thresholds(self, scores: np.ndarray) -> Tensor:

@@ -27,6 +27,8 @@ class BoundSmoothed(BoundConstraint, FullBatch):
 
     #: Cached properties that depend on neither the surrogate nor the margin nor the correction.
     _of_data: ClassVar[tuple[str, ...]] = ()
+    #: Those that depend on the data and the surrogate only.
+    _of_surrogate: ClassVar[tuple[str, ...]] = ()
 
     data: FairData
     kappa: float
@@ -51,7 +53,8 @@ class BoundSmoothed(BoundConstraint, FullBatch):
         if not self.fixed_width:
             surrogate = blurred(surrogate, scores, self.data.weights.numpy(), blur)
         refined = self._changed(surrogate=surrogate, margin=margin)
-        return refined._changed(correction=refined._correction_at(scores))
+        kept = (*self._of_data, *self._of_surrogate)
+        return refined._changed(kept, correction=refined._correction_at(scores))
 
     def _changed(self, kept: Iterable[str] | None = None, **fields: Any) -> Self:
         """Return the bound with other fields; of the cached properties, those named in ``kept`` stay.

@@ -38,7 +38,8 @@ def fit(
     products with their features: each product of one column sends 8 bytes a row, each sum one number a feature.
     While it fits, the second process makes the estimate for new rows in the same way, and needs as much memory. It does
     not if there is no estimate (``new_row_folds=None``), if the fit itself yields the models without a fold, or within
-    ``resumable``. Then the first process has more work than the others: give it fewer rows.
+    ``resumable``. Then the first process has more work than the others: give it fewer rows. Models without a fold that
+    the fit itself yields are found by all processes with rows, which need memory for some numbers of all rows then.
 
     Parameters
     ----------

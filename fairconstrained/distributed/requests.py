@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import traceback
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,7 +18,10 @@ from fairconstrained.distributed.errors import ProcessLost
 from fairconstrained.tables import Parts
 from fairconstrained.tables.table import taken_rows
 
-__all__ = ["HeldRows", "LeaderParts", "Outcome", "attempt", "lead", "served"]
+__all__ = ["NOT_PICKLED", "HeldRows", "LeaderParts", "Outcome", "attempt", "lead", "served"]
+
+#: Errors of an object that cannot be pickled; which of them it is depends on what it holds.
+NOT_PICKLED = (pickle.PicklingError, AttributeError, TypeError)
 
 
 class _Request(NamedTuple):
@@ -122,6 +126,27 @@ class LeaderParts(Parts):
                 raise each.error
         yield from (tried[k].result for k in wanted)
 
+    @override
+    def divided(self, calls: Iterable[Callable[[], Any]]) -> Iterator[Any]:
+        every = [None] * len(self.lengths)
+        asked = self.with_rows(every)
+        if len(asked) == 1:
+            return super().divided(calls)
+        calls, buffers = list(calls), list[pickle.PickleBuffer]()
+        try:  # arrays are not copied for that
+            pickle.dumps(calls, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append)
+        except NOT_PICKLED:
+            return super().divided(calls)
+        # the leader has more other work than the rest, and gets its calls after them
+        order = sorted(asked, key=lambda k: k == self._channel.leader)
+        own = {k: calls[place :: len(order)] for place, k in enumerate(order)}
+        columns = [(own.get(k, []),) for k in range(len(every))]
+        found = dict(zip(asked, self.results(_results_of_calls, columns, every), strict=True))
+        results: list[Any] = [None] * len(calls)
+        for place, k in enumerate(order):
+            results[place :: len(order)] = found[k]
+        return iter(results)
+
     def _request(
         self, process: int, function: Callable[..., Any], columns: tuple[Any, ...], rows: np.ndarray | None
     ) -> _Request:
@@ -139,6 +164,11 @@ class LeaderParts(Parts):
 
     def _forget(self, process: int, place: int) -> None:
         self._forgotten[process].append(self._keys.pop(place))
+
+
+def _results_of_calls(X: Any, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Results of the calls that a process is asked for; the rows that it has do not matter."""
+    return [call() for call in calls]
 
 
 class Outcome(NamedTuple):

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from fairconstrained.distributed.channel import Channel
 from fairconstrained.distributed.errors import ProcessLost
-from fairconstrained.distributed.requests import LeaderParts, Outcome, lead, served
+from fairconstrained.distributed.requests import NOT_PICKLED, LeaderParts, Outcome, lead, served
 
 __all__ = ["Begin", "FirstParts", "SecondLeader"]
 
@@ -169,6 +169,6 @@ def _pickled(call: Callable[[], Any], parts: LeaderParts) -> bytes | None:
     file = io.BytesIO()
     try:
         _Pickler(file, parts).dump(call)
-    except (pickle.PicklingError, AttributeError, TypeError):  # which of them depends on what cannot be pickled
+    except NOT_PICKLED:
         return None
     return file.getvalue()

@@ -231,34 +231,38 @@ class CrossFitted(Solver):
         folds = problem.data.folds(self.n_folds)
         whole = CrossFittedSpan.of(problem, folds, np.random.default_rng(0), known.models)
         span = next(own for own in whole.from_narrow(problem) if own.problem.n_params == chosen.params.size)
-        states = []
         try:
             move = self._move(chosen, chosen.problem_in(span, problem), span.models.shrunken is not None)
-            if move is None:
-                return None
-            for fold in range(self.n_folds):
-                seen = np.flatnonzero(folds != fold)
-                part = span.without(fold, seen)
-                rest = problem.on(problem.data.part(seen)) if chosen.bounds_both else problem
-                numbers = move(chosen.problem_in(part, rest))
-                if numbers is None:
-                    return None
-                states.append(part.lift(numbers))
         except ProgramNotSolved:
             return None
+        if move is None:
+            return None
+        # what other processes may be asked for has no rows of X
+        bare = problem.on(problem.data.without_features)
+        own = replace(span, problem=span.problem.on(span.problem.data))
+        without = partial(_numbers_without, span=own, problem=bare, chosen=chosen, move=move)
+        calls = (
+            partial(without, fold, span.features_without(problem, fold) if chosen.bounds_both else None)
+            for fold in range(self.n_folds)
+        )
+        states = []
+        for columns, numbers in zip(span.by_fold, problem.data.divided(calls), strict=True):
+            if numbers is None:
+                return None
+            states.append(replace(span, columns=columns).lift(numbers))
         return states
 
     def _move(self, chosen: InSpan, whole: Problem, is_far: bool) -> Callable[[Problem], np.ndarray | None] | None:
         """A function from the problem of a part of the rows to its numbers, which begins at those of all rows."""
         b, blur = chosen.params, SequentialQuadratic.blur
         if not SpanSearch.obstacle(whole):
-            return partial(SpanSearch().solved_near, params=b, random_state=np.random.default_rng(0))
+            return partial(_searched_near, params=b)
         if is_far:
             return partial(chosen.solved_again, tol=self.tol)
         if SequentialQuadratic.obstacle(whole) or not has_convex_hessian(whole):
             return None
         step = newton_step(whole, b, blur)
-        return lambda part: b + newton_step(part, b, blur) - step
+        return partial(_stepped, params=b, blur=blur, step=step)
 
     def _on_all_rows(self, problem: Problem) -> Solver:
         """The solver where nothing is chosen on rows that the models have not seen."""
@@ -360,6 +364,37 @@ class _Attempt(NamedTuple):
         reached = np.isfinite(goal) and result.objective <= goal + _SHORTFALL * abs(goal)
         settles = reached and problem.holds(problem.scores(result.model_state))
         return (_as_completed(result) if settles else result), True
+
+
+def _searched_near(part: Problem, params: np.ndarray) -> np.ndarray | None:
+    """The numbers b without a fold, by a search near those of all rows; the same whichever folds were before it."""
+    return SpanSearch().solved_near(part, params=params, random_state=np.random.default_rng(0))
+
+
+def _stepped(part: Problem, params: np.ndarray, blur: float, step: np.ndarray) -> np.ndarray:
+    """The numbers b without a fold, by the steps with it and without it."""
+    return params + newton_step(part, params, blur) - step
+
+
+def _numbers_without(
+    fold: int,
+    features: np.ndarray | None,
+    *,
+    span: CrossFittedSpan,
+    problem: Problem,
+    chosen: InSpan,
+    move: Callable[[Problem], np.ndarray | None],
+) -> np.ndarray | None:
+    """The numbers b without a fold; None where there are none.
+
+    ``features`` are those of the span without the fold, where the training rows are bounded as well.
+    """
+    seen = np.flatnonzero(span.folds != fold)
+    rest = problem if features is None else problem.on(problem.data.part(seen))
+    try:
+        return move(chosen.problem_in(span.without(fold, seen, features), rest))
+    except ProgramNotSolved:
+        return None
 
 
 def _as_completed(found: SolverResult) -> SolverResult:

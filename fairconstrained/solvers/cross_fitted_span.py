@@ -60,6 +60,8 @@ class CrossFittedSpan:
         Parameters of the models without a fold in place of those of all rows in ``columns``, for one fold after the
         other.
     folds : ndarray of int, of shape (n_samples,)
+    of_all : ndarray of shape (n_samples, size), optional
+        Features of the same rows by the models of all rows. None: they are computed when they are asked for.
 
     References
     ----------
@@ -73,6 +75,7 @@ class CrossFittedSpan:
     models: CrossFittedModels
     by_fold: list[list[np.ndarray]]
     folds: np.ndarray
+    of_all: np.ndarray | None = None
 
     @staticmethod
     def obstacle(problem: Problem) -> str:
@@ -111,7 +114,11 @@ class CrossFittedSpan:
             yield self._with_models(problem, self.folds, narrowed)
         yield self
 
-    def without(self, fold: int, seen: np.ndarray) -> CrossFittedSpan:
+    def features_without(self, problem: Problem, fold: int) -> np.ndarray:
+        """Features of all rows by the models without a fold; ndarray of shape (n_samples, size)."""
+        return linear_model(problem).column_scores(self.by_fold[fold], problem.data)
+
+    def without(self, fold: int, seen: np.ndarray, features: np.ndarray | None = None) -> CrossFittedSpan:
         """Return the span of the rows that are not in a fold, whose models are those without the fold.
 
         The features of these rows are those of models that have seen the fold, of which the few numbers b learn little.
@@ -121,9 +128,11 @@ class CrossFittedSpan:
         fold : int
         seen : ndarray of int
             The other rows, ascending.
+        features : ndarray of shape (n_samples, size), optional
+            The `features_without` the fold, for `problems` with bounds on the training rows.
         """
-        problem = self.problem.on(self.problem.data.part(seen))
-        return replace(self, problem=problem, features=self.features[seen], columns=self.by_fold[fold])
+        problem, of_all = self.problem.on(self.problem.data.part(seen)), None if features is None else features[seen]
+        return replace(self, problem=problem, features=self.features[seen], columns=self.by_fold[fold], of_all=of_all)
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
@@ -180,7 +189,10 @@ class CrossFittedSpan:
         """
         reduced, once = self.problem, self.problem.data
         weights = torch.stack([once.weights, torch.zeros_like(once.weights)], dim=1).ravel()
-        features = np.stack([self.features, linear_model(problem).column_scores(self.columns, problem.data)], axis=1)
+        of_all = self.of_all
+        if of_all is None:
+            of_all = linear_model(problem).column_scores(self.columns, problem.data)
+        features = np.stack([self.features, of_all], axis=1)
         # repeating features, which are replaced, would take longer than all else
         twice = once.without_features.at(np.repeat(np.arange(once.n_samples), 2), weights)
         twice = replace(twice, X=features.reshape(2 * once.n_samples, -1))

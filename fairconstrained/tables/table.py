@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from fairconstrained.features import (
     beside,
+    divided,
     extremes,
     extremes_by_group,
     group_sums,
@@ -101,6 +102,10 @@ class Parts(ABC):
         Here there is none, so the call itself is returned.
         """
         return call
+
+    def divided(self, calls: Iterable[Callable[[], Any]]) -> Iterator[Any]:
+        """Yield the results of calls, which may be made where the rows are; here each is made when it is asked for."""
+        return (call() for call in calls)
 
     def with_rows(self, taken: Sequence[np.ndarray | None]) -> list[int]:
         """Return the numbers of the parts that have rows of a choice, given as to `results`."""
@@ -234,6 +239,10 @@ class Table:
     def beside(self, call: Callable[[], Any]) -> Callable[[], Any]:
         """Begin a call in another process, if one can, and return what waits for its result."""
         return self._parts.beside(call)
+
+    def divided(self, calls: Iterable[Callable[[], Any]]) -> Iterator[Any]:
+        """Yield the results of calls, which the processes that hold the rows divide among themselves."""
+        return self._parts.divided(calls)
 
     def codes(self, groups: Sequence[slice]) -> KeptColumn:
         """Return the number of the group of every row, in as few bytes as there can be."""
@@ -396,6 +405,11 @@ def _group_sums(
 @beside.register
 def _beside(X: Table, call: Callable[[], Any]) -> Callable[[], Any]:
     return X.beside(call)
+
+
+@divided.register
+def _divided(X: Table, calls: Iterable[Callable[[], Any]]) -> Iterator[Any]:
+    return X.divided(calls)
 
 
 @kept.register

@@ -1,5 +1,7 @@
 """Promises of both parity constraints: the exact metric, views that agree, readable errors."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.data import FairData
 from fairconstrained.metrics import granularity, partial_demographic_parity_gap, partial_statistical_parity_gap
 from fairconstrained.sampling import Sampler
-from fairconstrained.surrogates import SURROGATES
+from fairconstrained.surrogates import SURROGATES, Surrogate
 from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
 from tests.batches import assert_unbiased, of_view, on_batches
 from tests.covering import every_pair
@@ -241,6 +243,24 @@ def test_refined_surrogate_takes_its_values_from_the_exact_rates(notion, data, d
     else:
         upper = values.reshape(len(thresholds), data.n_groups, 2)[:, :, 1]
         np.testing.assert_allclose(upper, rates - (refined.ranks + 0.25)[:, None], atol=1e-9)
+
+
+def test_slopes_at_the_scores_of_a_refinement_need_no_second_sum_over_the_rows(notion, data, draw_scores, monkeypatch):
+    calls, rates_at = [], Surrogate.rates_at
+    monkeypatch.setattr(Surrogate, "rates_at", lambda *given: calls.append(given) or rates_at(*given))
+    scores, other = draw_scores(data, 0), draw_scores(data, 1)
+    refined = notion(0.1).unchecked(data).refined(scores, blur=0.3, margin=0.0)
+    sent = pickle.loads(pickle.dumps(refined))  # which knows no sums
+    aux = refined.initial_aux(scores)
+    n_blocks = len(calls)
+    for at, n_calls in ((scores.copy(), 0), (scores, n_blocks), (other, n_blocks)):
+        calls.clear()
+        values, pull = refined.with_slopes(at, aux)
+        assert len(calls) == n_calls
+        of_sent, pull_of_sent = sent.with_slopes(at, aux)
+        multipliers = np.linspace(0.5, 1.5, values.size)
+        np.testing.assert_array_equal(values, of_sent)
+        np.testing.assert_array_equal(pull(multipliers)[0], pull_of_sent(multipliers)[0])
 
 
 @each_form

@@ -46,7 +46,7 @@ class DirectChannel:
     leader, others = 0, (1,)
 
     def __init__(self, X):
-        self.other, self.sent_bytes = HeldRows(X), 0
+        self.other, self.sent_bytes, self._request = HeldRows(X), 0, None
 
     def send(self, message, to):
         content = pickle.dumps(message)

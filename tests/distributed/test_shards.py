@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from queue import Queue
 
@@ -21,10 +22,11 @@ from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed.requests import LeaderParts, Outcome, _Request, lead, served
 from fairconstrained.distributed.second_leader import FirstParts, SecondLeader
 from fairconstrained.estimators.new_rows import TellsNewRows
-from fairconstrained.features import product
+from fairconstrained.features import divided, product
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
+from fairconstrained.solvers import cross_fitted
 from fairconstrained.solvers._linear_losses import LinearLosses
 from fairconstrained.tables import Table, array_table
 from tests.distributed.channels import DirectChannel, QueueChannel, fits_of
@@ -210,6 +212,47 @@ def test_scores_without_a_fold_need_no_choice_of_rows():
     assert list(channel.other._held) == [None]  # all rows
     for scores, part in zip(found, (rest, data.part(unseen)), strict=True):
         np.testing.assert_allclose(scores, model.training_scores(params, part))
+
+
+@pytest.mark.parametrize(("lengths", "by_other"), [((200, 100), 3), ((0, N), 0), ((N, 0), 0)])
+def test_calls_are_divided_among_the_processes_with_rows(lengths, by_other):
+    X = rows()[0]
+    channel = DirectChannel(X[lengths[0] :])
+    table = Table(LeaderParts(channel, X[: lengths[0]], lengths, X.dtype, None))
+    assert list(divided(table, (partial(np.square, k) for k in range(5)))) == [0, 1, 4, 9, 16]
+    sent = len(channel._request.columns[0]) if by_other else 0
+    assert sent == by_other
+
+
+def test_calls_that_cannot_be_sent_are_made_by_the_leader():
+    X = rows()[0]
+    channel = DirectChannel(X[200:])
+    table = Table(LeaderParts(channel, X[:200], [200, 100], X.dtype, None))
+    assert list(divided(table, (lambda k=k: k**2 for k in range(5)))) == [0, 1, 4, 9, 16]
+    assert channel._request is None
+
+
+@pytest.mark.usefixtures("in_parts", "new_row_estimates")
+@pytest.mark.parametrize("objective", ["logistic", "zero_one"])
+def test_models_without_a_fold_are_found_by_all_processes(objective, monkeypatch):
+    X, y, group = make_biased_classification(2_400, n_features=3, random_state=0)
+    options = {"constraint": "demographic_parity", "solver": "cross_fitted", "random_state": 0}
+    estimator = PartialParityClassifier(0.05, objective=objective, **options)
+    whole, makers = clone(estimator).fit(X, y, sensitive_features=group), []
+    found = cross_fitted._numbers_without
+
+    def watched(*given, **named):
+        makers.append(threading.current_thread().name)
+        return found(*given, **named)
+
+    watched.__module__, watched.__qualname__ = found.__module__, found.__qualname__
+    monkeypatch.setattr(cross_fitted, "_numbers_without", watched)
+    parts = np.split(np.arange(len(X)), [800, 1_600])
+    for model in fits_of(estimator, [(X[own], {"y": y[own], "sensitive_features": group[own]}) for own in parts]):
+        assert_same(model, whole, X)
+        gaps = {name: gap.estimate for name, gap in whole.new_row_gaps_.items()}
+        assert {name: gap.estimate for name, gap in model.new_row_gaps_.items()} == pytest.approx(gaps, abs=1e-9)
+    assert sorted(map(makers.count, set(makers))) == [1, 2, 2]
 
 
 def test_folds_stay_where_their_rows_are():
