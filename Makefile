@@ -25,7 +25,7 @@ test-all: .venv/plain
 # The fast tier with the oldest versions that pyproject.toml allows, without what libraries other than torch, which is
 # pinned, hardly touch.
 OWN := solvers constraints objectives pairwise models theory torch distributed estimators/test_promise_matrix.py \
-	$(addprefix test_,$(addsuffix .py,covering domains language layering problem surrogates))
+	$(addprefix test_,$(addsuffix .py,covering language layering problem surrogates))
 
 test-min: .venv-lowest/plain
 	.venv-lowest/bin/python -m pytest -n 2 --dist worksteal $(addprefix --ignore tests/,$(OWN))

@@ -291,7 +291,7 @@ class FairData:
         return kept(self.X, column)
 
     def divided(self, calls: Iterable[Callable[[], Any]]) -> Iterator[Any]:
-        """Yield the results of calls without features, which the processes that hold the rows divide."""
+        """Yield the results of calls that need no features, which the processes that hold the rows divide."""
         return divided(self.X, calls)
 
     def sums(self, values: np.ndarray | None = None) -> np.ndarray:

@@ -219,7 +219,7 @@ def group_sums(
 
 @singledispatch
 def divided(X: Any, calls: Iterable[Callable[[], Any]]) -> Iterator[Any]:
-    """Yield the results of calls without products with X, which the processes that hold its rows divide.
+    """Yield the results of calls that need no products with X; the processes that hold its rows divide them.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def divided(X: Any, calls: Iterable[Callable[[], Any]]) -> Iterator[Any]:
     Yields
     ------
     result : object
-        In the order of the calls. Where no other process has rows of X, a call is made when its result is asked for.
+        In the order of the calls. Where only one process has rows of X, a call is made when its result is asked for.
     """
     return (call() for call in calls)
 
@@ -328,7 +328,7 @@ def _with_arrays(matrix: Any, data: np.ndarray, indices: np.ndarray, indptr: np.
 
 
 def _squares_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """`squares` of the distances of CSR rows from a centre, without those zeros that are not stored."""
+    """`squares` of the distances of CSR rows from a centre, without a copy that stores all zeros."""
     found, stored, lacking = (np.zeros(X.shape[1]) for _ in range(3))
     for rows, part in _in_blocks(X):
         block = part if part.has_canonical_format else part.copy()

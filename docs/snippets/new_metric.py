@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from fairconstrained import certify
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import register
-from fairconstrained.metrics.comparisons import CellRates, Comparison, MetricRows, gaps_of_pairs
+from fairconstrained.metrics.comparisons import CellRates, Comparison, MetricRows
+from fairconstrained.metrics.contrasts import PairGaps
 from fairconstrained.metrics.validation import check_binary_labels, check_groups
 from fairconstrained.model_selection import get_fairness_scorer
 from fairconstrained.reporting import fairness_report
@@ -18,7 +19,8 @@ def missed(rows: MetricRows) -> Comparison:
     """Positives among the negative decisions in each group: a rate, so that exact binomial bounds hold."""
     labels = check_binary_labels(rows.y_true, rows.response)
     groups = check_groups(rows.sensitive_features, None, labels.y_true.size).groups
-    return Comparison(labels.y_true, ~labels.y_pred[None], ("rejected",), groups, gaps_of_pairs(rows, groups, 1))
+    contrast = PairGaps(n_groups=len(groups.names))
+    return Comparison(labels.y_true, ~labels.y_pred[None], ("rejected",), groups, contrast)
 
 
 @register(

@@ -91,6 +91,7 @@ class BoundParity(BoundSmoothed):
 
     @override
     def _correction_at(self, scores: np.ndarray) -> Tensor:
+        scores = scores.copy()  # slopes are computed later, when a caller may have changed its array
         thresholds, known = self._thresholds(scores).numpy(), self._rates_of_refinement
         found = known.at(np.append(scores, thresholds), lambda: self._rates_by_block(scores, thresholds))
         return torch.from_numpy(self.exact_rates(scores, thresholds) - np.concatenate([means for means, _ in found]))

@@ -138,7 +138,7 @@ class BoundConstraint(Exact):
     def damping(self) -> float:
         """Factor that the components have so that quadratic penalties on them do not outweigh every loss.
 
-        Methods without such penalties divide by it, for violations in units that compare with those of other bounds.
+        Quadratic programs have no such penalties, and divide by it, so that violations compare with those of others.
         """
         return 1.0
 

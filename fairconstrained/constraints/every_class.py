@@ -228,6 +228,7 @@ class BoundEveryClass(BoundConstraint, DirectSlopes):
     bounds_metric = _common("bounds_metric")
     scale = _common("scale")
     penalty_factor = _common("penalty_factor")
+    damping = _common("damping")
     strata = _common("strata")
     resolution = _common("resolution")
     compares = _common("compares")

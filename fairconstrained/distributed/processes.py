@@ -39,7 +39,8 @@ def fit(
     While it fits, the second process makes the estimate for new rows in the same way, and needs as much memory. It does
     not if there is no estimate (``new_row_folds=None``), if the fit itself yields the models without a fold, or within
     ``resumable``. Then the first process has more work than the others: give it fewer rows. Models without a fold that
-    the fit itself yields are found by all processes with rows, which need memory for some numbers of all rows then.
+    the fit itself yields are found by all processes with rows, where there are several. These need about as much memory
+    as the first one then.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ class LeaderParts(Parts):
         if len(asked) == 1:
             return super().divided(calls)
         calls, buffers = list(calls), list[pickle.PickleBuffer]()
-        try:  # arrays are not copied for that
+        try:  # NumPy's arrays are not copied for that
             pickle.dumps(calls, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append)
         except NOT_PICKLED:
             return super().divided(calls)
@@ -213,7 +213,7 @@ def _served(channel: Channel, X: Any, begin: Callable[[Any], None] | None) -> Ou
         try:
             answer = Outcome(held.result(message), None)
         except Exception:  # the leader raises it
-            failure = f"process {channel.rank} could not compute with its rows:\n{traceback.format_exc()}"
+            failure = f"process {channel.rank} could not compute what it was asked for:\n{traceback.format_exc()}"
             answer = Outcome(None, RuntimeError(failure))
         channel.send(answer, channel.leader)
 

@@ -102,6 +102,10 @@ class BaseAUCFairClassifier(
     validation_fraction : float or None, default=None
         Share of every group and class that is set aside; of the solver's recorded iterates, the feasible one with the
         best AUC on these rows is the result, as in the paper. None: the solver's own result, on all rows.
+    max_iter : int or None, default=None
+        Iterations of the solver; None is the solver's own default.
+    tol : float, default=5e-4
+        Relative change of the objective at which "augmented_lagrangian" stops.
 
     Attributes
     ----------

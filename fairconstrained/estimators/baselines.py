@@ -160,6 +160,8 @@ class RegularizedParityClassifier(
         in ``history_`` has it.
     status_ : {"completed", "unconstrained"}
         "unconstrained": there is only one group, and nothing to penalise.
+    constraint_values_ : dict
+        The *exact* gap on the training data, by the constraint's name.
     multipliers_ : None
         A weight has no multipliers.
     prices_ : dict

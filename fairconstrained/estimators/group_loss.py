@@ -75,6 +75,8 @@ class BaseGroupLoss(
         "auto" is "interior_point" for linear scores and losses that are bounded from above: it solves the problem to
         the ``duality_gap_``. Otherwise it is "group_weights" for "minimax", "adam_lagrangian" for bounds on modules,
         and as in `PartialParityClassifier` for linear scores.
+    max_iter : int or None, default=None
+        Iterations of the solver; None is the solver's own default.
     tol : float, default=1e-4
         Tolerance of the solver: of "interior_point" the ``duality_gap_`` as a fraction of the objective.
 

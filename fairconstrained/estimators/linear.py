@@ -180,7 +180,8 @@ class FairClassifierMixin(ClassifierMixin):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            CSR, unless it is the scores of another classifier that are changed.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Needed, and used, only by models that have coefficients of their own for every group, or whose `fit` has
             chosen how the scores of every group are changed.
@@ -188,8 +189,8 @@ class FairClassifierMixin(ClassifierMixin):
         Returns
         -------
         scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-            Above ``threshold`` the positive class ``classes_[1]`` is predicted. With more than two classes, the class
-            with the largest score is predicted.
+            Above ``threshold``, or above 0 where there is no such parameter, the positive class ``classes_[1]`` is
+            predicted. With more than two classes, the class with the largest score is.
 
         Raises
         ------

@@ -144,10 +144,10 @@ class HandlesSmallGroups:
     Parameters
     ----------
     small_groups : {"error", "merge", "ignore"}, default="error"
-        How to treat groups with a cell so small that one of its rows counts more than ``max(kappa, 0.02)`` in a gap
-        that is bounded, or smaller than ``min_group_size`` where there is this parameter: "error" raises ValueError
-        with the counts, "merge" puts them together, as one group named "(small groups)", with the next smaller ones if
-        they are still too small, and "ignore" leaves them out of the constraints.
+        How to treat groups with fewer rows than ``min_group_size``, or, where there is no such parameter, with a cell
+        so small that one of its rows counts more than ``max(kappa, 0.02)`` in a gap that is bounded: "error" raises
+        ValueError with the counts, "merge" puts them together, as one group named "(small groups)", with the next
+        smaller ones if they are still too small, and "ignore" leaves them out of the constraints.
 
     Attributes
     ----------

@@ -163,7 +163,7 @@ class LinearModel(OutputModel, LinearMoments):
         weights = data.weights.numpy()
         total = np.array([[weights[rows].sum()] for rows in parts])
         mean = sums_by_group(data.X, sums_of_products, weights, parts) / total
-        distances = [partial(squares, centre=own) for own in mean]
+        distances = [partial(squares, centre=centre) for centre in mean]
         variance = group_sums(data.X, distances, parts, weights) / total
         mean, variance = (np.repeat(part, self.n_copies // len(parts), axis=0) for part in (mean, variance))
         square = variance + mean**2

@@ -175,7 +175,7 @@ class ScorePlane:
     def _may_hold(self) -> bool:
         """Whether points of the plane may be within the bounds; bounds on the order of the scores hold for all or none.
 
-        That is, where scores keep a spread.
+        Constant scores are an exception, which `with_constants` tries.
         """
         if any(c.decision_threshold is not None for c in self.problem.constraints) or not self._cuts_decide:
             return True

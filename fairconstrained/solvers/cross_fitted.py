@@ -239,7 +239,7 @@ class CrossFitted(Solver):
             return None
         # what other processes may be asked for has no rows of X
         bare = problem.on(problem.data.without_features)
-        own = replace(span, problem=span.problem.on(span.problem.data))
+        own = replace(span, problem=span.problem.on(span.problem.data))  # its bounds still held those with X
         without = partial(_numbers_without, span=own, problem=bare, chosen=chosen, move=move)
         calls = (
             partial(without, fold, span.features_without(problem, fold) if chosen.bounds_both else None)

@@ -268,7 +268,7 @@ def test_categories_become_codes_and_missing_values_stay():
 
 
 def test_a_quick_run_writes_tables_and_a_figure(monkeypatch, tmp_path):
-    """With fewer trees and folds, as everything has to work, but no figure is read."""
+    """With fewer trees and folds: only that everything works is tested, not the numbers."""
     pytest.importorskip("lightgbm")
     monkeypatch.setattr(command, "RESULTS", tmp_path)
     monkeypatch.setattr("benchmarks._common.RESULTS", tmp_path)

@@ -122,7 +122,7 @@ def test_tables_of_another_package_are_split_without_label_and_group_among_the_f
 
 
 def test_quick_runs_write_tables_and_a_figure(monkeypatch, tmp_path):
-    """With fewer rows of the populations, as everything has to work, but no figure is read."""
+    """With fewer rows of the populations: only that everything works is tested, not the numbers."""
     monkeypatch.setattr(populations, "SIZES", (500,))
     monkeypatch.setattr(populations, "POPULATION_ROWS", 5000)
     monkeypatch.setattr(command, "RESULTS", tmp_path)

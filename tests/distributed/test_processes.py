@@ -40,6 +40,8 @@ def ended(context, tmp_path, size, what, store="store"):
         context.Process(target=worker.main, args=(str(tmp_path / store), rank, size, what, file))
         for rank, file in enumerate(files)
     ]
+    for file in files:
+        file.touch()  # a process may end before it writes
     for process in processes:
         process.start()
     try:

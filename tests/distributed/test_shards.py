@@ -220,8 +220,8 @@ def test_calls_are_divided_among_the_processes_with_rows(lengths, by_other):
     channel = DirectChannel(X[lengths[0] :])
     table = Table(LeaderParts(channel, X[: lengths[0]], lengths, X.dtype, None))
     assert list(divided(table, (partial(np.square, k) for k in range(5)))) == [0, 1, 4, 9, 16]
-    sent = len(channel._request.columns[0]) if by_other else 0
-    assert sent == by_other
+    request = channel._request
+    assert (0 if request is None else len(request.columns[0])) == by_other
 
 
 def test_calls_that_cannot_be_sent_are_made_by_the_leader():
@@ -346,5 +346,5 @@ def test_a_process_that_cannot_compute_says_so_and_goes_on():
     assert served(channel, np.ones((4, 2))) == Outcome("the end", None)
     failed, answered = leader.receive(1), leader.receive(1)
     assert isinstance(failed.error, RuntimeError)
-    assert "process 1 could not compute with its rows:\nTraceback" in str(failed.error)
+    assert "process 1 could not compute what it was asked for:\nTraceback" in str(failed.error)
     np.testing.assert_array_equal(answered.result, np.full(4, 2.0))

@@ -154,7 +154,7 @@ def test_a_path_is_hardly_worse_than_fits_from_the_start(rows):
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0])
 def test_a_strong_penalty_leaves_a_model_better_than_a_constant(rows, alpha):
-    """With another weight of the penalty in the folds, their models told the labels of rows not seen."""
+    """With the whole penalty in the folds, their models would tell the labels of rows that they have not seen."""
     found = fitted(rows, "cross_fitted", alpha=alpha)
     assert found.status_ == "optimal"
     share = rows[1].mean()

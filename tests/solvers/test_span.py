@@ -230,37 +230,6 @@ def test_few_rows_are_counted_by_short_runs(rows):
     assert model.n_evaluations_ < 60
 
 
-def test_the_first_round_ends_where_the_next_one_begins(rows, monkeypatch):
-    """That is at the widest surrogate, where rows are counted at levels: what is narrower would be done twice."""
-    n_iter, n_evaluations = [], []
-
-    def noted(result, given):
-        n_iter.append(result.n_iter)
-        n_evaluations.append(result.n_evaluations)
-        return result
-
-    change_results(monkeypatch, noted)
-    model = fitted(rows, kappa=0.1, constraint=StatisticalParity(0.1), new_row_folds=None)
-    assert model.status_ == "optimal"
-    assert len(n_iter) == 2
-    assert n_iter[0] == 1 < n_iter[1]
-    assert n_evaluations[0] < n_evaluations[1]
-
-
-def test_a_round_without_a_next_one_has_all_iterations(make_data, make_problem, monkeypatch):
-    data = make_data(counts=(90, 120), n_features=12, shift=0.8)
-    problem = make_problem(data, StatisticalParity(0.1).unchecked(data))
-    n_iter = []
-
-    def noted(result, given):
-        n_iter.append(result.n_iter)
-        return result
-
-    change_results(monkeypatch, noted)
-    assert solved(problem, max_rounds=1).status is Status.OPTIMAL
-    assert n_iter[0] > 1
-
-
 def test_a_random_search_follows_the_steps(rows, monkeypatch):
     searched = fitted(rows, new_row_folds=None)
     monkeypatch.setattr(span, "polished", lambda problem, params, others: params)
