@@ -289,13 +289,15 @@ class _Steps(Method):
     @override
     def observe(self, point: Point, measured: Measured) -> None:
         self._excess = measured.excess
-        room = -float(measured.violations.max()) if measured.violations.size else 0.0
+        # in the units of the programs
+        violations = measured.violations * [c.scale / c.damping for c in self._near.constraints]
+        room = -float(violations.max()) if violations.size else 0.0
         if self._best.offer(self.z, point.objective, measured.excess):
             self._keep_multipliers()
             self._room = room
         if self._is_short and self._excess <= 0:
             self._is_settled = room * self._price <= self._options.tol * abs(point.objective)
-        now = (point.objective, largest_violation(measured.violations))
+        now = (point.objective, largest_violation(violations))
         if self._reached is None or self._merit(*now) < self._merit(*self._reached) - self._options.tol * abs(now[0]):
             self._reached, self._waited = now, 0
         else:
