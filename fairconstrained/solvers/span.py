@@ -16,7 +16,7 @@ from fairconstrained.data import FairData
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._augmented.warm_start import start_of_parts
+from fairconstrained.solvers._augmented.warm_start import narrows_anew, start_of_parts
 from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status, StoppedBy, record_after, solver_state
 from fairconstrained.solvers._directions import (
     MOST_FEATURES,
@@ -63,11 +63,13 @@ class Span(Solver):
     .. math:: \min_{b} f(X B b) + \frac{\alpha}{2} \|b\|^2 \quad \text{s.t.} \quad c_j(X B b) \le 0
 
     is the same problem with a few features :math:`X B`, which the augmented Lagrangian solves. With at most 2,000 rows,
-    a smooth and convex objective, and bounds on rates at known thresholds that have a value for any decisions, steps of
+    a smooth and convex objective, and bounds on rates (not on ratios of them) at known thresholds, steps of
     `SequentialQuadratic` and a random search within the exact bounds take its place, and it follows where these steps
     do not settle. B is orthonormal, so that the penalty is the same. Without a penalty, B is orthonormal in the
-    curvature, whatever the units of the features are. The next round takes the directions at the scores found. If no
-    round keeps the bounds, all coefficients are chosen by the same methods.
+    curvature, whatever the units of the features are. The next round takes the directions at the scores found. Under
+    bounds on the order of up to 2,000 scores, such as statistical parity, it also begins anew with the widest surrogate,
+    so that the first one ends after one outer iteration. If no round keeps the bounds, all coefficients are chosen by
+    the same methods.
 
     An evaluation costs as much as if X had ten columns, and ten coefficients cannot line up rows just below a
     threshold, so that bounds hold better on new rows. The promise for the training rows is the same as without a span.
@@ -147,7 +149,7 @@ class Span(Solver):
         directions = _Directions(problem, free, self.max_directions, random_state)
         watch, best = _Watch(callback, problem, begin, n_evaluations), None
 
-        def solved(reduced: Problem, near: Start | None, basis: _Basis) -> SolverResult:
+        def solved(reduced: Problem, near: Start | None, basis: _Basis, run: AugmentedLagrangian) -> SolverResult:
             seen, by_steps = None if callback is None else watch.see, None
             if SequentialQuadratic.suits(reduced) and can_be_polished(reduced):
                 watch.enter(basis, directions.n_evaluations)
@@ -157,15 +159,19 @@ class Span(Solver):
                 by_steps = watch.leave(_polished(reduced, found, basis.reduce(free)))
                 if by_steps.status.is_settled or watch.stopped_by:
                     return by_steps
-                near = None  # steps leave nothing that the augmented Lagrangian could go on with
+                near, run = None, inner  # steps leave nothing that the augmented Lagrangian could go on with
             watch.enter(basis, directions.n_evaluations)
-            found = watch.leave(inner.solve(reduced, basis.reduced(near), random_state, seen))
+            found = watch.leave(run.solve(reduced, basis.reduced(near), random_state, seen))
             return by_steps if by_steps and found.status.is_infeasible and not by_steps.status.is_infeasible else found
 
         # another bound leaves the directions much as they were
-        for _ in range(self.max_rounds if known is None else 1):
+        n_rounds = self.max_rounds if known is None else 1
+        for _ in range(n_rounds):
             basis = directions.basis(start)
-            previous, best = best, solved(basis.on(problem), start, basis)
+            reduced = basis.on(problem)
+            is_opening = start is None and n_rounds > 1 and self._needs_only_the_widest(reduced)
+            run = replace(inner, max_iter=1) if is_opening else inner
+            previous, best = best, solved(reduced, start, basis, run)
             if previous is not None and best.status.is_infeasible and not previous.status.is_infeasible:
                 best = previous
             if watch.stopped_by or not self._goes_on(previous, best):
@@ -174,7 +180,7 @@ class Span(Solver):
         assert best is not None  # there is at least one round
         if best.status.is_infeasible and not watch.stopped_by and known is None:
             # all coefficients may keep what few directions do not; on a path, a fit without a start comes before
-            whole = solved(problem, None, _Basis.whole(problem))
+            whole = solved(problem, None, _Basis.whole(problem), inner)
             best = best if whole.status.is_infeasible else whole
         return self._concluded(problem, best, watch, free, watch.n_evaluations + directions.n_evaluations)
 
@@ -187,9 +193,19 @@ class Span(Solver):
     def start_of_parts(self, problem: Problem, result: SolverResult) -> Start | None:
         return start_of_parts(problem, result)
 
+    @staticmethod
+    def _needs_only_the_widest(reduced: Problem) -> bool:
+        """Whether a round before another one needs no narrower surrogate than the widest.
+
+        The next round begins there, and a random search makes up for what the first one might have found. It does not
+        under bounds on ratios of decisions, where results were worse by up to 7 %.
+        """
+        are_ordered = all(c.decision_threshold is None for c in reduced.constraints)
+        return are_ordered and narrows_anew(reduced) and can_be_polished(reduced)
+
     def _goes_on(self, previous: SolverResult | None, last: SolverResult) -> bool:
         """Whether the last round has gained enough for another one."""
-        if previous is None or last.status.is_infeasible:
+        if previous is None or previous.status.is_infeasible or last.status.is_infeasible:
             return True
         return previous.objective - last.objective > self.min_gain * abs(previous.objective)
 

@@ -230,6 +230,37 @@ def test_few_rows_are_counted_by_short_runs(rows):
     assert model.n_evaluations_ < 60
 
 
+def test_the_first_round_ends_where_the_next_one_begins(rows, monkeypatch):
+    """That is at the widest surrogate, where rows are counted at levels: what is narrower would be done twice."""
+    n_iter, n_evaluations = [], []
+
+    def noted(result, given):
+        n_iter.append(result.n_iter)
+        n_evaluations.append(result.n_evaluations)
+        return result
+
+    change_results(monkeypatch, noted)
+    model = fitted(rows, kappa=0.1, constraint=StatisticalParity(0.1), new_row_folds=None)
+    assert model.status_ == "optimal"
+    assert len(n_iter) == 2
+    assert n_iter[0] == 1 < n_iter[1]
+    assert n_evaluations[0] < n_evaluations[1]
+
+
+def test_a_round_without_a_next_one_has_all_iterations(make_data, make_problem, monkeypatch):
+    data = make_data(counts=(90, 120), n_features=12, shift=0.8)
+    problem = make_problem(data, StatisticalParity(0.1).unchecked(data))
+    n_iter = []
+
+    def noted(result, given):
+        n_iter.append(result.n_iter)
+        return result
+
+    change_results(monkeypatch, noted)
+    assert solved(problem, max_rounds=1).status is Status.OPTIMAL
+    assert n_iter[0] > 1
+
+
 def test_a_random_search_follows_the_steps(rows, monkeypatch):
     searched = fitted(rows, new_row_folds=None)
     monkeypatch.setattr(span, "polished", lambda problem, params, others: params)
@@ -302,6 +333,24 @@ def test_all_coefficients_are_chosen_where_no_span_keeps_the_bounds(make_data, m
     assert len(seen) == len(result.history)
     for name in ("n_iter", "n_evaluations", "seconds"):
         assert np.all(np.diff([record[name] for record in result.history]) >= 0), name
+
+
+def test_a_round_that_keeps_the_bounds_is_not_lost_where_later_ones_do_not(make_data, make_problem, monkeypatch):
+    data = make_data(counts=(90, 120), n_features=12)
+    problem = make_problem(data, DemographicParity(0.1).unchecked(data))
+    first = solved(problem, max_rounds=1)
+    n_runs = 0
+
+    def fails_later(result, given):
+        nonlocal n_runs
+        n_runs += 1
+        return result if n_runs == 1 else replace(result, status=Status.INFEASIBLE)
+
+    change_results(monkeypatch, fails_later)
+    result = solved(problem)
+    assert n_runs > 1
+    assert result.status is first.status is Status.OPTIMAL
+    assert result.objective == first.objective
 
 
 def test_a_warm_start_that_leads_nowhere_leaves_all_coefficients_to_the_fit_without_one(rows, monkeypatch):

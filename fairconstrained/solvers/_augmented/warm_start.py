@@ -18,7 +18,7 @@ from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 if TYPE_CHECKING:
     from fairconstrained.solvers._augmented.outer_iterations import OuterIterations
 
-__all__ = ["follow", "predicted", "resume", "start_after", "start_of_parts", "without_idle_components"]
+__all__ = ["follow", "narrows_anew", "predicted", "resume", "start_after", "start_of_parts", "without_idle_components"]
 
 #: Penalty, patience and L-BFGS iterations where multipliers are known, so that there is little left to find.
 _PENALTY, _PATIENCE, _INNER_ITER = 100.0, 1, 25
@@ -39,11 +39,10 @@ def resume(run: OuterIterations, start: Start) -> None:
 def follow(run: OuterIterations, start: Start) -> None:
     """Go on along the path of solutions, where a run for another ``kappa`` ended."""
     problem = run.lagrangian.problem
-    constraints, has_many = problem.constraints, problem.data.n_samples >= _MANY_ROWS
+    constraints = problem.constraints
     was_free = start.multipliers and not any(multipliers.any() for multipliers in start.multipliers)
-    counts = any(c.counts_rows for c in constraints) and not (has_many and Curvatures.suits(problem))
     widest = solver_state(start, Start)
-    if counts and (was_free or widest is not None):
+    if narrows_anew(problem) and (was_free or widest is not None):
         _narrow_anew(run, start, widest or start)
         return
     _adopt(run, without_idle_components(start, constraints))
@@ -53,6 +52,12 @@ def follow(run: OuterIterations, start: Start) -> None:
         params, origin = predicted(start, run.iterates.measure)
     run.begin_at(params)
     run.iterates.origin = origin
+
+
+def narrows_anew(problem: Problem) -> bool:
+    """Whether runs begin where the surrogate of the last one was widest: near to its end there may be a bad optimum."""
+    has_many = problem.data.n_samples >= _MANY_ROWS
+    return any(c.counts_rows for c in problem.constraints) and not (has_many and Curvatures.suits(problem))
 
 
 def predicted(start: Start, measure: Callable[[np.ndarray], Iterate]) -> tuple[np.ndarray, Iterate]:
