@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -152,14 +152,14 @@ class BoundGroupRanks(BoundThresholdParity):
         return torch.stack(columns, dim=1)
 
     @override
-    def _correction_at(self, scores: np.ndarray) -> Tensor:
+    def _corrected_at(self, scores: np.ndarray) -> Self:
         rates = self.exact_rates(scores, np.array([self.threshold]))
         ends = [np.concatenate([own.alpha, own.beta]).T for own in self._intervals_at(scores)]
         difference = (
             np.concatenate([rates, np.concatenate(ends)], axis=1) - self._smooth_table(torch.from_numpy(scores)).numpy()
         )
         # the ends that no row lies between are not known
-        return torch.from_numpy(np.nan_to_num(difference, nan=0.0))
+        return self._changed(correction=torch.from_numpy(np.nan_to_num(difference, nan=0.0)))
 
     @cached_property
     def _ranks_of_ends(self) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from fairconstrained.cells import sums_above
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._smoothed import BoundSmoothed
 from fairconstrained.data import Cells, FairData
+from fairconstrained.kernels import GroupMeans
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.views import DifferenceOfConvex, DirectSlopes, Pull, Stochastic
 
@@ -72,7 +73,8 @@ class BoundParity(BoundSmoothed):
         pull : callable
             From the slopes of anything in the rates to its slopes in scores and thresholds.
         """
-        found = [self.surrogate.rates_at(scores, thresholds, cells) for cells in self.blocks]
+        known = self._at_correction
+        found = known.means if known and known.is_at(scores, thresholds) else self._means_at(scores, thresholds)
         ends = np.cumsum([len(cells) for cells in self.blocks])[:-1]
 
         def pull(of_rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -85,11 +87,23 @@ class BoundParity(BoundSmoothed):
     def _smooth_rates(self, scores: Tensor, thresholds: Tensor) -> Tensor:
         return torch.cat([self.surrogate.rates(scores, thresholds, cells) for cells in self.blocks])
 
+    def _means_at(self, scores: np.ndarray, thresholds: np.ndarray) -> list[GroupMeans]:
+        """Smooth shares of the cells of every block above every threshold, without the correction."""
+        return [self.surrogate.rates_at(scores, thresholds, cells) for cells in self.blocks]
+
+    @cached_property
+    def _at_correction(self) -> _MeansAt | None:
+        """The smooth shares that the correction was made of, as their slopes are wanted next; not of other fields."""
+        return None
+
     @override
-    def _correction_at(self, scores: np.ndarray) -> Tensor:
+    def _corrected_at(self, scores: np.ndarray) -> Self:
         thresholds = self._thresholds(scores).numpy()
-        smooth = [self.surrogate.rates_at(scores, thresholds, cells)[0] for cells in self.blocks]
-        return torch.from_numpy(self.exact_rates(scores, thresholds) - np.concatenate(smooth))
+        known = _MeansAt(scores.copy(), thresholds, self._means_at(scores, thresholds))
+        exact, smooth = self.exact_rates(scores, thresholds), np.concatenate([means for means, _ in known.means])
+        corrected = self._changed(correction=torch.from_numpy(exact - smooth))
+        corrected.__dict__["_at_correction"] = known
+        return corrected
 
     @abstractmethod
     def _thresholds(self, scores: np.ndarray) -> Tensor:
@@ -142,3 +156,16 @@ class BoundSplitParity(DirectSlopes, BoundParity, DifferenceOfConvex, Stochastic
         parts = [self.surrogate.split_rates(scores, thresholds, cells) for cells in self.blocks]
         plus, minus = (torch.cat(part) for part in zip(*parts, strict=True))
         return plus + self.correction, minus
+
+
+class _MeansAt(NamedTuple):
+    """Smooth shares of cells, and where they were computed."""
+
+    scores: np.ndarray
+    thresholds: np.ndarray
+    #: One for every block.
+    means: list[GroupMeans]
+
+    def is_at(self, scores: np.ndarray, thresholds: np.ndarray) -> bool:
+        """Whether these are the shares at some scores and thresholds."""
+        return np.array_equal(thresholds, self.thresholds) and np.array_equal(scores, self.scores)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
-from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.constraints._optimism import KnowsOptimism
@@ -60,8 +59,8 @@ class BoundSignedGaps(DirectSlopes, KnowsOptimism, BoundSmoothed):
         return np.full(cuts.size, self.metric(scores))
 
     @override
-    def _correction_at(self, scores: np.ndarray) -> Tensor:
-        return torch.from_numpy(self._exact_gaps(scores) - self._smooth_gaps(scores)[0])
+    def _corrected_at(self, scores: np.ndarray) -> Self:
+        return self._changed(correction=torch.from_numpy(self._exact_gaps(scores) - self._smooth_gaps(scores)[0]))
 
     @property
     def _limits(self) -> np.ndarray | float:

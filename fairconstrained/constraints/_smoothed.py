@@ -50,8 +50,7 @@ class BoundSmoothed(BoundConstraint, FullBatch):
         surrogate = self.surrogate
         if not self.fixed_width:
             surrogate = blurred(surrogate, scores, self.data.weights.numpy(), blur)
-        refined = self._changed(surrogate=surrogate, margin=margin)
-        return refined._changed(correction=refined._correction_at(scores))
+        return self._changed(surrogate=surrogate, margin=margin)._corrected_at(scores)
 
     def _changed(self, kept: Iterable[str] | None = None, **fields: Any) -> Self:
         """Return the bound with other fields; of the cached properties, those named in ``kept`` stay.
@@ -72,5 +71,5 @@ class BoundSmoothed(BoundConstraint, FullBatch):
         return replace(self, correction=torch.zeros_like(self.correction))
 
     @abstractmethod
-    def _correction_at(self, scores: np.ndarray) -> Tensor:
-        """Return the exact rates or gaps minus the smooth ones."""
+    def _corrected_at(self, scores: np.ndarray) -> Self:
+        """Return the bound with the correction that makes its smooth rates or gaps exact at some scores."""
