@@ -32,7 +32,7 @@ class InSpan(NamedTuple):
     bounds_both: bool
 
     def problem_in(self, span: CrossFittedSpan, problem: Problem) -> Problem:
-        """The problem of the solution, in a span and with the bounds of ``problem`` on the rows that it has seen."""
+        """The problem of the solution, in a span, with the bounds of ``problem``, which has all rows, on its rows."""
         return next(islice(span.with_margins(self.margins).problems(problem), int(self.bounds_both), None))
 
     def solved_again(self, part: Problem, tol: float) -> np.ndarray:

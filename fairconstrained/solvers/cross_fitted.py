@@ -237,10 +237,8 @@ class CrossFitted(Solver):
             if move is None:
                 return None
             for fold in range(self.n_folds):
-                seen = np.flatnonzero(folds != fold)
-                part = span.without(fold, seen)
-                rest = problem.on(problem.data.part(seen)) if chosen.bounds_both else problem
-                numbers = move(chosen.problem_in(part, rest))
+                part = span.without(fold, np.flatnonzero(folds != fold))
+                numbers = move(chosen.problem_in(part, problem))
                 if numbers is None:
                     return None
                 states.append(part.lift(numbers))

@@ -189,9 +189,8 @@ class CrossFittedNetwork(AdamLagrangian):
             return None
         heads, chosen, states = _Heads.of(problem, known.networks, self.n_folds), known.chosen, []
         for fold in range(self.n_folds):
-            seen = np.flatnonzero(heads.span.folds != fold)
-            part = heads.span.without(fold, seen)
-            numbers = chosen.solved_again(chosen.problem_in(part, heads.without(fold, seen)), self.tol)
+            part = heads.span.without(fold, np.flatnonzero(heads.span.folds != fold))
+            numbers = chosen.solved_again(chosen.problem_in(part, heads.without(fold)), self.tol)
             states.append(heads.with_head(1 + fold, part.lift(numbers)))
         return states
 
@@ -241,13 +240,12 @@ class _Heads:
         head = replace(problem, model=LinearModel(n_last), data=replace(data, X=ends[0][:, :-1]))
         reduced = replace(problem, model=LinearModel(features.shape[1]), data=replace(data, X=features))
         models = CrossFittedModels([columns[0][:, :1]], [], 0)
-        span = CrossFittedSpan(reduced, features, columns[:1], models, [[own] for own in columns[1:]], folds)
+        span = CrossFittedSpan(reduced, columns[:1], models, [[own] for own in columns[1:]], folds)
         return cls(head, span, networks, entries, [own[:, :-1] for own in ends[1:]])
 
-    def without(self, fold: int, seen: np.ndarray) -> Problem:
-        """The problem of the last layer of the network without a fold, on the rows that it has seen."""
-        data = self.problem.data.part(seen)
-        return self.problem.on(replace(data, X=self.by_fold[fold][seen]))
+    def without(self, fold: int) -> Problem:
+        """The problem of the last layer of the network without a fold."""
+        return replace(self.problem, data=replace(self.problem.data, X=self.by_fold[fold]))
 
     def with_head(self, number: int, head: np.ndarray) -> np.ndarray:
         """Parameters of one of the networks with a last layer."""

@@ -50,8 +50,6 @@ class CrossFittedSpan:
     ----------
     problem : Problem
         Problem in b: the terms are those given, the features are the cross-fitted ones.
-    features : ndarray of shape (n_samples, size)
-        The cross-fitted features.
     columns : list of ndarray of shape (n_params, size)
         Parameters of the models of all rows that b combines, by part of the rows; their coefficients are orthonormal,
         so that the penalty of b is that of w.
@@ -60,6 +58,8 @@ class CrossFittedSpan:
         Parameters of the models without a fold in place of those of all rows in ``columns``, for one fold after the
         other.
     folds : ndarray of int, of shape (n_samples,)
+    rows : ndarray of int, or None
+        Rows of the problem of all parameters that it is of, ascending; None: all of them.
 
     References
     ----------
@@ -68,11 +68,11 @@ class CrossFittedSpan:
     """
 
     problem: Problem
-    features: np.ndarray
     columns: list[np.ndarray]
     models: CrossFittedModels
     by_fold: list[list[np.ndarray]]
     folds: np.ndarray
+    rows: np.ndarray | None = None
 
     @staticmethod
     def obstacle(problem: Problem) -> str:
@@ -102,7 +102,12 @@ class CrossFittedSpan:
     def _with_models(cls, problem: Problem, folds: np.ndarray, models: CrossFittedModels) -> CrossFittedSpan:
         (columns, *by_fold), features = _SPANNED.get(problem.data, (models,), lambda: _spanned(problem, folds, models))
         data, model = replace(problem.data, X=features), linear_model(problem).with_features(features.shape[1])
-        return cls(replace(problem, data=data, model=model), features, columns, models, by_fold, folds)
+        return cls(replace(problem, data=data, model=model), columns, models, by_fold, folds)
+
+    @property
+    def features(self) -> np.ndarray:
+        """The cross-fitted features; ndarray of shape (n_samples, size)."""
+        return self.problem.data.X
 
     def from_narrow(self, problem: Problem) -> Iterator[CrossFittedSpan]:
         """The span of the sums of directions alone, where models are shrunken and there are fewer, and this one."""
@@ -123,7 +128,7 @@ class CrossFittedSpan:
             The other rows, ascending.
         """
         problem = self.problem.on(self.problem.data.part(seen))
-        return replace(self, problem=problem, features=self.features[seen], columns=self.by_fold[fold])
+        return replace(self, problem=problem, columns=self.by_fold[fold], rows=seen)
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
@@ -150,7 +155,10 @@ class CrossFittedSpan:
         return replace(self, problem=self.problem.with_margins(margins))
 
     def problems(self, problem: Problem) -> Iterator[Problem]:
-        """The problem in b, and if its solution does not do, the one whose bounds hold on training rows as well."""
+        """The problem in b, and if its solution does not do, the one whose bounds hold on training rows as well.
+
+        ``problem`` is that of all parameters and all rows.
+        """
         yield self.problem
         yield self._with_training_rows(problem)
 
@@ -180,7 +188,11 @@ class CrossFittedSpan:
         """
         reduced, once = self.problem, self.problem.data
         weights = torch.stack([once.weights, torch.zeros_like(once.weights)], dim=1).ravel()
-        features = np.stack([self.features, linear_model(problem).column_scores(self.columns, problem.data)], axis=1)
+        of_training = linear_model(problem).column_scores(self.columns, problem.data)
+        if self.rows is not None:  # of few columns, products with all rows take less time than a copy of some rows
+            of_training = of_training[self.rows]
+            problem = problem.on(problem.data.without_features.part(self.rows))
+        features = np.stack([self.features, of_training], axis=1)
         # repeating features, which are replaced, would take longer than all else
         twice = once.without_features.at(np.repeat(np.arange(once.n_samples), 2), weights)
         twice = replace(twice, X=features.reshape(2 * once.n_samples, -1))
