@@ -1,5 +1,7 @@
 """Promises of both parity constraints: the exact metric, views that agree, readable errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.data import FairData
 from fairconstrained.metrics import granularity, partial_demographic_parity_gap, partial_statistical_parity_gap
 from fairconstrained.sampling import Sampler
-from fairconstrained.surrogates import SURROGATES
+from fairconstrained.surrogates import SURROGATES, Surrogate
 from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
 from tests.batches import assert_unbiased, of_view, on_batches
 from tests.covering import every_pair
@@ -45,6 +47,26 @@ def test_metric_is_the_one_of_the_metrics_package(notion, data, draw_scores, int
         )
         assert constraint.metric(scores) == pytest.approx(expected, abs=1e-12)
         assert constraint.exact(scores) == pytest.approx(expected - 0.2, abs=1e-12)
+
+
+def test_smooth_rates_at_the_scores_of_a_refinement_are_computed_once(data, draw_scores, monkeypatch):
+    calls, rates_at = [], Surrogate.rates_at
+    monkeypatch.setattr(Surrogate, "rates_at", lambda *given: calls.append(1) or rates_at(*given))
+    bound = DemographicParity(0.2).unchecked(data)
+    here, there = draw_scores(data, 0), draw_scores(data, 1)
+    refined = bound.refined(here, blur=0.3, margin=0.0)
+    values, pull = refined.with_slopes(here.copy(), np.empty(0))
+    slopes, _ = pull(np.ones(values.size))
+    assert len(calls) == 1
+    # without what is known, and at other scores, they are computed
+    again, other_pull = replace(refined).with_slopes(here, np.empty(0))
+    np.testing.assert_array_equal(again, values)
+    np.testing.assert_array_equal(other_pull(np.ones(values.size))[0], slopes)
+    elsewhere = refined.with_slopes(there, np.empty(0))[0]
+    np.testing.assert_array_equal(elsewhere, replace(refined).with_slopes(there, np.empty(0))[0])
+    assert np.abs(elsewhere - values).max() > 0.01
+    here[:] = there  # as where a solver writes new scores into its array
+    np.testing.assert_array_equal(refined.with_slopes(here, np.empty(0))[0], elsewhere)
 
 
 def test_demographic_parity_at_a_threshold(data, draw_scores):

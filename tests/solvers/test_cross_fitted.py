@@ -248,6 +248,30 @@ def test_the_second_problem_gathers_no_features_that_it_replaces(parity_problem,
     assert second.data.X.shape == (2 * problem.data.n_samples, span.features.shape[1])
 
 
+def test_steps_without_a_fold_copy_no_rows_of_the_model(parity_problem, monkeypatch):
+    problem = parity_problem(DemographicParity, 0.03, (600, 500))
+    solver = CrossFitted()
+    result = solver.solve(problem, None, np.random.default_rng(0))
+    assert result.start.solver_state.chosen.bounds_both
+    copied, at = [], FairData.at
+    monkeypatch.setattr(FairData, "at", lambda data, *given: copied.append(data.X) or at(data, *given))
+    assert solver.without_folds(problem, result) is not None
+    assert copied
+    assert not any(X is problem.data.X for X in copied)
+
+
+@pytest.mark.parametrize("fold", [0, 2])
+def test_the_second_problem_without_a_fold_is_that_of_the_other_rows(parity_problem, fold):
+    problem = parity_problem(EqualizedOdds, 0.1)
+    folds = problem.data.folds(3)
+    seen = np.flatnonzero(folds != fold)
+    part = CrossFittedSpan.of(problem, folds, np.random.default_rng(0)).without(fold, seen)
+    _, second = part.problems(problem)
+    params, rest = np.random.default_rng(1).normal(size=second.n_params), problem.on(problem.data.part(seen))
+    _, of_training = (c.metric(second.scores(params)) for c in second.constraints)
+    assert of_training == pytest.approx(rest.constraints[0].metric(rest.scores(part.lift(params))))
+
+
 def test_the_price_of_a_bound_is_that_of_both_its_copies(parity_problem):
     problem = parity_problem(DemographicParity, 0.1)
     span = CrossFittedSpan.of(problem, problem.data.folds(5), np.random.default_rng(0))
