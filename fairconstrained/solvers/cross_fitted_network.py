@@ -240,7 +240,7 @@ class _Heads:
         head = replace(problem, model=LinearModel(n_last), data=replace(data, X=ends[0][:, :-1]))
         reduced = replace(problem, model=LinearModel(features.shape[1]), data=replace(data, X=features))
         models = CrossFittedModels([columns[0][:, :1]], [], 0)
-        span = CrossFittedSpan(reduced, columns[:1], models, [[own] for own in columns[1:]], folds)
+        span = CrossFittedSpan(reduced, features, columns[:1], models, [[own] for own in columns[1:]], folds)
         return cls(head, span, networks, entries, [own[:, :-1] for own in ends[1:]])
 
     def without(self, fold: int) -> Problem:

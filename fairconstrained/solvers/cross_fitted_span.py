@@ -50,6 +50,8 @@ class CrossFittedSpan:
     ----------
     problem : Problem
         Problem in b: the terms are those given, the features are the cross-fitted ones.
+    features : ndarray of shape (n_samples, size)
+        The cross-fitted features.
     columns : list of ndarray of shape (n_params, size)
         Parameters of the models of all rows that b combines, by part of the rows; their coefficients are orthonormal,
         so that the penalty of b is that of w.
@@ -68,6 +70,7 @@ class CrossFittedSpan:
     """
 
     problem: Problem
+    features: np.ndarray
     columns: list[np.ndarray]
     models: CrossFittedModels
     by_fold: list[list[np.ndarray]]
@@ -102,12 +105,7 @@ class CrossFittedSpan:
     def _with_models(cls, problem: Problem, folds: np.ndarray, models: CrossFittedModels) -> CrossFittedSpan:
         (columns, *by_fold), features = _SPANNED.get(problem.data, (models,), lambda: _spanned(problem, folds, models))
         data, model = replace(problem.data, X=features), linear_model(problem).with_features(features.shape[1])
-        return cls(replace(problem, data=data, model=model), columns, models, by_fold, folds)
-
-    @property
-    def features(self) -> np.ndarray:
-        """The cross-fitted features; ndarray of shape (n_samples, size)."""
-        return self.problem.data.X
+        return cls(replace(problem, data=data, model=model), features, columns, models, by_fold, folds)
 
     def from_narrow(self, problem: Problem) -> Iterator[CrossFittedSpan]:
         """The span of the sums of directions alone, where models are shrunken and there are fewer, and this one."""
@@ -128,7 +126,7 @@ class CrossFittedSpan:
             The other rows, ascending.
         """
         problem = self.problem.on(self.problem.data.part(seen))
-        return replace(self, problem=problem, columns=self.by_fold[fold], rows=seen)
+        return replace(self, problem=problem, features=self.features[seen], columns=self.by_fold[fold], rows=seen)
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
