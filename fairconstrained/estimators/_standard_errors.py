@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -60,28 +62,43 @@ def standard_errors(
 
 
 def _standard_error(constraint: Any, data: FairData, scores: np.ndarray, units: np.ndarray | None) -> float:
-    rng, value = np.random.default_rng(0), constraint.metric(scores)
+    value = constraint.metric(scores)
     rows, sides = _with_both_decisions(constraint, data, scores)
     place = rows if units is None else np.unique(units, return_inverse=True)[1][rows]
     own, given = sides == 0, data.weights.numpy()[rows]
     at = scores[rows] if own.all() else np.where(own, scores[rows], constraint.decision_threshold + sides)
     drawn = constraint.on(data.at(rows))
 
-    def weights() -> np.ndarray:
-        factors = rng.standard_exponential(data.n_samples)[place]
+    rng = np.random.default_rng(1)
+
+    def weights(factors: np.ndarray) -> np.ndarray:
+        factors = factors[place]
         factors[~own] = rng.standard_gamma(_ADDED, rows.size - data.n_samples)
         drawn_weights = given * factors
         return drawn_weights / drawn_weights.sum()
 
-    n_draws = min(_MOST_DRAWS, max(_LEAST_DRAWS, _DRAWN_ROWS // data.n_samples))
-    at_once = max(1, _DRAWN_ROWS // rows.size)
-    values = [
-        drawn.metrics_with_weights(at, np.stack([weights() for _ in range(min(at_once, n_draws - first))]))
-        for first in range(0, n_draws, at_once)
-    ]
+    factors, at_once = _factors(data.n_samples), max(1, _DRAWN_ROWS // rows.size)
+    values = []
+    while block := list(islice(factors, at_once)):
+        values.append(drawn.metrics_with_weights(at, np.stack(list(map(weights, block)))))
     squares = (np.concatenate(values) - value) ** 2
     known = squares[~np.isnan(squares)]
     return float(np.sqrt(known.mean())) if known.size else np.nan
+
+
+def _factors(n_samples: int) -> Iterator[np.ndarray]:
+    """Draws of the exponential distribution for every row; of few rows they are kept, as every fit asks for them."""
+    if n_samples * _LEAST_DRAWS <= _DRAWN_ROWS:
+        return iter(_kept_factors(n_samples))
+    rng = np.random.default_rng(0)
+    return (rng.standard_exponential(n_samples) for _ in range(_LEAST_DRAWS))
+
+
+@lru_cache(maxsize=1)
+def _kept_factors(n_samples: int) -> np.ndarray:
+    """All draws for so few rows that they are small; ndarray of shape (n_draws, n_samples)."""
+    n_draws = min(_MOST_DRAWS, _DRAWN_ROWS // n_samples)
+    return np.random.default_rng(0).standard_exponential((n_draws, n_samples))
 
 
 def _with_both_decisions(

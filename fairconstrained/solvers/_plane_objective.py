@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -15,7 +15,7 @@ from fairconstrained.objectives import BoundObjective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._newton_coordinates import has_convex_losses
 from fairconstrained.terms import Terms, TermsPoint
-from fairconstrained.views import Stochastic
+from fairconstrained.views import RowLosses, Stochastic
 
 __all__ = ["PlaneObjective"]
 
@@ -39,26 +39,43 @@ class PlaneObjective:
     #: centre and spread: mean and standard deviation with which they are standardised.
     centre: float
     spread: float
+    #: Rows that stand for all, and their weights; None: every row that has a weight.
+    representatives: tuple[np.ndarray, torch.Tensor] | None = None
 
     @cached_property
-    def _rows(self) -> np.ndarray | slice:
-        """Rows with weight, if others may be left out."""
-        objective, weights = self.problem.objective, self.problem.data.weights.numpy()
-        return slice(None) if weights.all() or not isinstance(objective, Stochastic) else np.flatnonzero(weights)
+    def of_constants(self) -> PlaneObjective:
+        """The objective of constant scores, which are those of u = 0.
+
+        Where it is a mean over rows, those of one group and target have equal losses there, and one stands for all.
+        """
+        data, objective = self.problem.data, self.problem.objective
+        if not (isinstance(objective, RowLosses) and isinstance(objective, Stochastic)):
+            return self
+        # such rows stand together
+        columns = (data.codes, data.y.numpy(), self.rescaling.signs)
+        starts = np.append(0, 1 + np.flatnonzero(np.any([column[1:] != column[:-1] for column in columns], axis=0)))
+        weights = torch.from_numpy(np.add.reduceat(data.weights.numpy(), starts))
+        return replace(self, standard=np.zeros_like(self.standard), representatives=(starts, weights))
 
     @cached_property
-    def _terms(self) -> Terms:
-        """The objective on these rows."""
-        objective, data, rows = self.problem.objective, self.problem.data, self._rows
-        if isinstance(rows, np.ndarray):
-            data = data.without_features.at(rows, data.weights[rows])
-            objective = cast(BoundObjective, cast(Stochastic, objective).on(data))
-        return Terms(objective, (), data)
+    def _kept(self) -> tuple[np.ndarray | slice, Terms]:
+        """Numbers of the rows that count, if others may be left out, and the objective on these rows."""
+        objective, data = self.problem.objective, self.problem.data
+        if self.representatives is None:
+            rows = np.flatnonzero(data.weights.numpy())
+            weights = data.weights[rows]
+        else:
+            rows, weights = self.representatives
+        if rows.size == data.n_samples or not isinstance(objective, Stochastic):
+            return slice(None), Terms(objective, (), data)
+        data = data.without_features.at(rows, weights)
+        return rows, Terms(cast(BoundObjective, objective.on(data)), (), data)
 
     @cached_property
     def _signed(self) -> tuple[np.ndarray, np.ndarray]:
         """Standardised scores and signs of these rows; two ndarrays of shape (n_rows,)."""
-        return self.standard[self._rows], self.rescaling.signs[self._rows]
+        rows, _ = self._kept
+        return self.standard[rows], self.rescaling.signs[rows]
 
     def of_scores(self, u: float, c: float) -> tuple[float, float]:
         """Factor and shift of the rescaling that gives the scores ``u z + c``."""
@@ -141,7 +158,7 @@ class PlaneObjective:
 
     def _curvature(self, point: np.ndarray) -> np.ndarray:
         """Hessian of the objective at a point; ndarray of shape (2, 2)."""
-        by_row = self._terms.objective.curvature(self._scores(point)).numpy()
+        by_row = self._kept[1].objective.curvature(self._scores(point)).numpy()
         standard, _ = self._signed
         mixed = by_row @ standard
         of_loss = np.array([[(by_row * standard) @ standard, mixed], [mixed, by_row.sum()]])
@@ -161,7 +178,7 @@ class PlaneObjective:
 
     def _at(self, point: np.ndarray) -> TermsPoint:
         """The terms at a multiple u and a shift c of the scores."""
-        return self._terms.at_scores(self._scores(point), np.empty(0))
+        return self._kept[1].at_scores(self._scores(point), np.empty(0))
 
     def _scores(self, point: np.ndarray) -> torch.Tensor:
         (u, c), (standard, signs) = point.tolist(), self._signed

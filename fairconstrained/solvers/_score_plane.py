@@ -135,14 +135,16 @@ class ScorePlane:
     @cached_property
     def objective(self) -> PlaneObjective:
         """The objective as a function of (u, c)."""
-        return PlaneObjective(self.problem, self.rescaling, self._standard, self.centre, self._spread)
+        whole = PlaneObjective(self.problem, self.rescaling, self._standard, self.centre, self._spread)
+        return whole if self._spread else whole.of_constants
 
     def at(self, u: float, c: float) -> Any:
         """The state with the scores ``u z + c``."""
         return self.rescaling.at(*self.objective.of_scores(u, c))
 
     def _proposal(self, point: np.ndarray) -> Proposal:
-        return Proposal(self.problem, self.at(*point), self.objective.value(point))
+        objective = self.objective if point[0] else self.objective.of_constants
+        return Proposal(self.problem, self.at(*point), objective.value(point))
 
     def proposals(self, least: float, with_constants: bool, searches: bool = True) -> Iterator[Proposal]:
         """States that may be better than ``least``, the most promising ones first.
@@ -163,7 +165,7 @@ class ScorePlane:
         yield best
         if with_constants:
             if self._spread:
-                yield self._proposal(self.objective.least(np.array([0.0, self.centre]), shifts))
+                yield self._proposal(self.objective.of_constants.least(np.array([0.0, self.centre]), shifts))
             # just not positive, where the best constant score accepts everybody beyond the bounds
             yield from (self._proposal(np.array([0.0, at])) for at in self._thresholds if self.rescaling.can_shift)
             for state in self.problem.model.one_class_states(self.problem.data):

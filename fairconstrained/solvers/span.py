@@ -67,9 +67,9 @@ class Span(Solver):
     `SequentialQuadratic` and a random search within the exact bounds take its place, and it follows where these steps
     do not settle. B is orthonormal, so that the penalty is the same. Without a penalty, B is orthonormal in the
     curvature, whatever the units of the features are. The next round takes the directions at the scores found. Under
-    bounds on the order of up to 2,000 scores, such as statistical parity, it also begins anew with the widest surrogate,
-    so that the first one ends after one outer iteration. If no round keeps the bounds, all coefficients are chosen by
-    the same methods.
+    bounds on the order of up to 2,000 scores, such as statistical parity, it also begins anew with the widest
+    surrogate, so that the first one ends after one outer iteration. If no round keeps the bounds, all coefficients are
+    chosen by the same methods.
 
     An evaluation costs as much as if X had ten columns, and ten coefficients cannot line up rows just below a
     threshold, so that bounds hold better on new rows. The promise for the training rows is the same as without a span.

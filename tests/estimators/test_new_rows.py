@@ -194,6 +194,16 @@ def test_rates_of_no_row_and_of_all_rows_have_an_error(accepted):
     assert 0.2 / 100 < error < 2 / 100
 
 
+def test_draws_for_few_rows_are_made_once(monkeypatch):
+    data, scores = _decided([30, 120], [100, 411])
+    draws, default_rng = [], np.random.default_rng
+    gap = DemographicParity(0.2).bind(data)
+    first = standard_errors([gap], data, scores)
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: draws.append(seed) or default_rng(seed))
+    assert standard_errors([gap], data, scores) == first
+    assert 0 not in draws  # the seed of the draws for the rows
+
+
 def _margins(n_of_class, n_classes):
     """Margins of samples of these classes."""
     targets = np.repeat(np.arange(n_classes, dtype=float), n_of_class)

@@ -26,7 +26,7 @@ from fairconstrained.constraints.every_class import EveryClass
 from fairconstrained.data import FairData
 from fairconstrained.domains import L1Ball, Product
 from fairconstrained.models import ClassModel, LinearModel
-from fairconstrained.objectives import Logistic, ZeroOne
+from fairconstrained.objectives import ClassWeights, Logistic, ZeroOne
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import AugmentedLagrangian, _rescaling, best_rescaled, no_worse_than_constants
 from fairconstrained.solvers._plane_objective import PlaneObjective
@@ -445,6 +445,22 @@ def test_the_plane_has_the_objective_of_its_states(plane):
     assert value == objective.value(point)
     for step, slope in zip(1e-6 * np.eye(2), slopes, strict=True):
         assert (objective.value(point + step) - objective.value(point - step)) / 2e-6 == pytest.approx(slope, abs=1e-8)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Logistic().weighing_classes(ClassWeights((1.0, 3.0)))], ids=repr)
+def test_a_constant_score_is_judged_by_one_row_of_each_group_and_target(data, loss, monkeypatch):
+    problem = problem_of(data, DemographicParity(0.1), alpha=0.1)
+    problem = replace(problem, objective=loss.bind(data))
+    state = np.random.default_rng(0).normal(size=problem.n_params)
+    whole = ScorePlane.of(Proposal(problem, state), np.zeros(1)).objective
+    sizes, of = [], Logistic.of
+    monkeypatch.setattr(Logistic, "of", lambda own, scores, y: sizes.append(len(y)) or of(own, scores, y))
+    constants, shift = whole.of_constants, np.array([[0.0, 1.0]])
+    best = constants.least(np.array([0.0, 0.4]), shift)
+    value = constants.value(best)
+    assert max(sizes) == 6
+    assert value == pytest.approx(whole.value(best), rel=1e-12)
+    assert best == pytest.approx(whole.least(np.array([0.0, 0.4]), shift), abs=1e-9)
 
 
 @pytest.mark.parametrize("lowest", [0.0, 5.0])
