@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -22,6 +23,7 @@ from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._plain_models import plain_classifier, plain_regressor
+from fairconstrained.estimators._published import PAPER
 from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators._usefulness import Usefulness
 from fairconstrained.estimators.parameters import parameter, with_parameters
@@ -120,15 +122,31 @@ class ModuleScores(LinearScores):
         return "hidden_layer_sizes" if self.module is None else "a larger module"
 
     def _model(self, data: FairData) -> ParametricModel:
-        size = data.row_shape, self._n_heads(data), self.alpha
+        size: dict[str, Any] = {"n_features": data.row_shape, "n_outputs": self._n_heads(data), "alpha": self.alpha}
         if self.module is not None:
             if self.hidden_layer_sizes is not None:
                 raise ValueError("give module or hidden_layer_sizes, not both: the second one builds a module itself.")
-            return ModuleModel(self.module, *size)
+            return ModuleModel(self.module, **size)
         if self.hidden_layer_sizes is None:
             return super()._model(data)
+        return self._network(data, **size)
+
+    def _network(self, data: FairData, **size: Any) -> Perceptron:
+        """The network of ``hidden_layer_sizes``, which standardises the features.
+
+        It does so by the rows of the first fit where this one goes on from it, as parameters mean the same then. The
+        network of a paper's experiment takes the features as they are.
+        """
         layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
-        return Perceptron(layers, *size, activation=self.activation)
+        network = Perceptron(layers, **size, activation=self.activation)
+        if self.solver_options == PAPER:
+            return network
+        centre, scale = getattr(self, "_scales", (np.empty(0), np.empty(0)))
+        if (self.warm_start or self._compares_all_groups) and centre.size == data.n_features:
+            return replace(network, centre=centre, scale=scale)
+        network = network.standardising(data)
+        self._scales = network.centre, network.scale
+        return network
 
 
 class FairClassifierMixin(ClassifierMixin):

@@ -28,7 +28,7 @@ from fairconstrained.estimators.parameters import HandlesSmallGroups, StartsWarm
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES
 from fairconstrained.metrics.classes import class_log_loss
 from fairconstrained.metrics.rates import OVER_LABELS
-from fairconstrained.models import ModuleModel, ParametricModel, Perceptron, mlp
+from fairconstrained.models import ModuleModel, ParametricModel
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import AdamLagrangian, Callback, CrossFittedNetwork, Solver, SolverResult, solver_class
@@ -228,8 +228,7 @@ class LossParityClassifier(
         size["n_outputs"] = self._n_heads(data)
         if self.module is not None:
             return self._of_classes(ModuleModel(self.module, **size))
-        layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
-        return self._of_classes(Perceptron(layers, **size, activation=self.activation))
+        return self._of_classes(self._network(data, **size))
 
     def _alpha(self, data: FairData) -> float:
         """Weight of the penalty."""

@@ -12,25 +12,20 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from scipy.special import expit
-from torch import Tensor
+from torch import Tensor, nn
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.features import squares
 from fairconstrained.models.base import Pullback
 from fairconstrained.models.layers import mlp
 from fairconstrained.models.module import ModuleModel, part_of
+from fairconstrained.models.scales import Scales
 
 __all__ = ["Perceptron"]
 
 
 #: Rows of a pass; it takes up to three times as long for each of eight times as many.
 _AT_ONCE = 1024
-
-#: Root of the mean square of a feature beyond which the first layer's units hardly depend on any smaller one.
-_LARGE = 10.0
-#: Largest absolute value of a feature that is too small.
-_SMALL = 1e-3
 
 #: Weights of shape (n_out, n_in), and biases.
 _Layer = tuple[np.ndarray, np.ndarray]
@@ -63,9 +58,20 @@ class Perceptron(ModuleModel):
     ----------
     activation : str, default="relu"
         Activation of ``module``, which is made by `mlp`.
+    centre, scale : ndarray of shape (n_features,) or float, default=0.0 and 1.0
+        The parameters, and with them the penalty, are those of a network of the features minus ``centre``, divided by
+        ``scale``; so with the means and standard deviations of the features, their units do not matter. `fitted`
+        returns a network of the features themselves. Rows are not changed, so that sparse ones stay sparse.
     """
 
     activation: str = "relu"
+    centre: np.ndarray | float = 0.0
+    scale: np.ndarray | float = 1.0
+
+    def standardising(self, data: FairData) -> Perceptron:
+        """Return the model with the centres and scales of the features of ``data``."""
+        scales = Scales.of(data)
+        return replace(self, centre=scales.centre[0], scale=np.sqrt(scales.variance[0]))
 
     @override
     def _forward(
@@ -88,7 +94,7 @@ class Perceptron(ModuleModel):
             slopes, gradient = cotangent.numpy(), np.zeros(params.size)
             for rows, own in zip(parts, kept or map(run, parts), strict=True):
                 gradient += own.gradient(self._to_groups(slopes[rows], part_of(codes, rows)))
-            return gradient
+            return self._pulled(gradient)
 
         return torch.from_numpy(scores.astype(float, copy=False)), pullback
 
@@ -107,7 +113,8 @@ class Perceptron(ModuleModel):
         """Scores of some of the rows of a pass, and their pullback."""
 
         def pullback(cotangent: Tensor) -> np.ndarray:
-            return run.gradient(self._to_groups(cotangent.numpy(), codes), rows).astype(float, copy=False)
+            gradient = run.gradient(self._to_groups(cotangent.numpy(), codes), rows)
+            return self._pulled(gradient.astype(float, copy=False))
 
         scores = self._of_groups(run.outputs[rows], codes)
         return torch.from_numpy(scores.astype(float, copy=False)), pullback
@@ -124,16 +131,6 @@ class Perceptron(ModuleModel):
         """The outputs of all parts of the rows."""
         found = [self._of_groups(run.outputs, part_of(codes, rows)) for run, rows in zip(runs, parts, strict=True)]
         return np.concatenate(found) if found else np.empty(0)
-
-    @override
-    def unscaled_columns(self, data: FairData) -> np.ndarray:
-        weights = data.weights.numpy()
-        return np.flatnonzero(squares(self.row_features(data), weights) > _LARGE**2 * weights.sum())
-
-    @property
-    @override
-    def least_size(self) -> float:
-        return _SMALL
 
     def divided(self, n_parts: int, fewest: int) -> Perceptron | None:
         """A network of which so many fit side by side into the hidden layers of this one, with one score.
@@ -166,7 +163,7 @@ class Perceptron(ModuleModel):
         """
         params = np.zeros(self.n_params)
         for number, own in enumerate(networks):
-            for k, (weights, bias) in enumerate(part._layers(own)[:-1]):
+            for k, (weights, bias) in enumerate(part._arrays(own)[:-1]):
                 (n_out, n_in), ((rows, shape), (others, _)) = weights.shape, self._places[2 * k : 2 * k + 2]
                 outputs = slice(number * n_out, (number + 1) * n_out)
                 inputs = slice(number * n_in, (number + 1) * n_in) if k else slice(None)
@@ -182,14 +179,43 @@ class Perceptron(ModuleModel):
         n_last = self._places[-2][1][1]
         columns = np.zeros((n_last + 1, len(networks)))
         for number, own in enumerate(networks):
-            weights, bias = part._layers(own)[-1]
+            weights, bias = part._arrays(own)[-1]
             columns[number * weights.size : (number + 1) * weights.size, number] = weights[0]
             columns[-1, number] = bias[0]
         return columns
 
+    @override
+    def fitted(self, params: np.ndarray) -> nn.Module:
+        return super().fitted(self._plain(params))
+
+    @override
+    def _inputs(self, rows: Tensor) -> Tensor:
+        centre, scale = (torch.as_tensor(part).to(rows) for part in (self.centre, self.scale))
+        return (rows - centre) / scale
+
+    def _plain(self, params: np.ndarray) -> np.ndarray:
+        """Parameters with which the layers take the features as they are."""
+        plain = params.copy()
+        (weights, shape), (biases, _) = self._places[:2]
+        table = plain[weights].reshape(shape)  # a view
+        table /= self.scale
+        plain[biases] -= (table * self.centre).sum(axis=1)
+        return plain
+
+    def _pulled(self, gradient: np.ndarray) -> np.ndarray:
+        """Gradient in the parameters from that in those of `_plain`, in its place."""
+        (weights, shape), (biases, _) = self._places[:2]
+        table = gradient[weights].reshape(shape)  # a view
+        table -= gradient[biases][:, None] * self.centre
+        table /= self.scale
+        return gradient
+
     def _layers(self, params: np.ndarray) -> list[_Layer]:
+        """Layers that take the features as they are."""
+        return self._arrays(self._plain(params).astype(self._numbers, copy=False))
+
+    def _arrays(self, params: np.ndarray) -> list[_Layer]:
         """Weights of shape (n_out, n_in) and biases of every layer, views of ``params``."""
-        params = params.astype(self._numbers, copy=False)
         arrays = [params[rows].reshape(shape) for rows, shape in self._places]
         return list(zip(arrays[::2], arrays[1::2], strict=True))
 
