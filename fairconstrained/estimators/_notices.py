@@ -50,6 +50,9 @@ def notices(
     message = result.message_at(scores)
     if message:
         yield f"solver {estimator.solver_!r}: {message}", ConvergenceWarning
+    columns = problem.model.unscaled_columns(problem.data)
+    if columns.size:
+        yield _unscaled(estimator, columns), ConvergenceWarning
     columns = problem.model.tiny_columns(problem.data)
     if columns.size:
         yield _tiny(estimator, columns, problem.model.least_size), ConvergenceWarning
@@ -71,8 +74,16 @@ def notices(
         yield costly_bound(estimator, problem, scores), CostlyBoundWarning
 
 
+def _unscaled(estimator: Any, columns: np.ndarray) -> str:
+    """Return the warning for features whose values are too large for a network."""
+    return (
+        f"The values of the features {_named(estimator, columns)} of X are so large (with a root mean square "
+        f"above 10) that the network learns little from the others. {_SCALE}"
+    )
+
+
 def _tiny(estimator: Any, columns: np.ndarray, least: float) -> str:
-    """Return the warning for features whose values are too small beside a penalty."""
+    """Return the warning for features whose values are too small for a network, or beside a penalty."""
     return (
         f"The values of the features {_named(estimator, columns)} of X are so small (none is above {least:g}) that the "
         f"model learns next to nothing from them. {_SCALE}"

@@ -23,7 +23,6 @@ from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._plain_models import plain_classifier, plain_regressor
-from fairconstrained.estimators._published import PAPER
 from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators._usefulness import Usefulness
 from fairconstrained.estimators.parameters import parameter, with_parameters
@@ -134,12 +133,12 @@ class ModuleScores(LinearScores):
     def _network(self, data: FairData, **size: Any) -> Perceptron:
         """The network of ``hidden_layer_sizes``, which standardises the features.
 
-        It does so by the rows of the first fit where this one goes on from it, as parameters mean the same then. The
-        network of a paper's experiment takes the features as they are.
+        It does so by the rows of the first fit where this one goes on from it, as parameters mean the same then. For a
+        solver with published settings it takes the features as they are, so that its problem is the published one.
         """
         layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
         network = Perceptron(layers, **size, activation=self.activation)
-        if self.solver_options == PAPER:
+        if self.solver in self._published:
             return network
         centre, scale = getattr(self, "_scales", (np.empty(0), np.empty(0)))
         if (self.warm_start or self._compares_all_groups) and centre.size == data.n_features:

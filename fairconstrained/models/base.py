@@ -140,6 +140,10 @@ class Model(ABC):
         """Return the model where it can be unpickled and predict anywhere: on the CPU."""
         return self
 
+    def unscaled_columns(self, data: FairData) -> np.ndarray:
+        """Return the numbers of the features whose units are too large to learn from; by default none are."""
+        return np.empty(0, dtype=int)
+
     @property
     def least_size(self) -> float:
         """Absolute value that some value of a feature has to exceed if the model is to learn from it; by default 0."""

@@ -65,6 +65,10 @@ class ClassModel(ModelOfBase):
         return self.base.row_features(data)
 
     @override
+    def unscaled_columns(self, data: FairData) -> np.ndarray:
+        return self.base.unscaled_columns(data)
+
+    @override
     def portable(self) -> ClassModel:
         base = self.base.portable()
         assert isinstance(base, OutputModel)  # it is the same model elsewhere

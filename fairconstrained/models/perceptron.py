@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from fairconstrained.data import FairData
+from fairconstrained.features import squares
 from fairconstrained.models.base import Pullback
 from fairconstrained.models.layers import mlp
 from fairconstrained.models.module import ModuleModel, part_of
@@ -26,6 +27,11 @@ __all__ = ["Perceptron"]
 
 #: Rows of a pass; it takes up to three times as long for each of eight times as many.
 _AT_ONCE = 1024
+
+#: Root of the mean square of a feature beyond which the first layer's units hardly depend on any smaller one.
+_LARGE = 10.0
+#: Largest absolute value of a feature that is too small.
+_SMALL = 1e-3
 
 #: Weights of shape (n_out, n_in), and biases.
 _Layer = tuple[np.ndarray, np.ndarray]
@@ -131,6 +137,23 @@ class Perceptron(ModuleModel):
         """The outputs of all parts of the rows."""
         found = [self._of_groups(run.outputs, part_of(codes, rows)) for run, rows in zip(runs, parts, strict=True)]
         return np.concatenate(found) if found else np.empty(0)
+
+    @property
+    def _standardises(self) -> bool:
+        """Whether the units of the features do not matter."""
+        return np.ndim(self.scale) > 0
+
+    @override
+    def unscaled_columns(self, data: FairData) -> np.ndarray:
+        if self._standardises:
+            return super().unscaled_columns(data)
+        weights = data.weights.numpy()
+        return np.flatnonzero(squares(self.row_features(data), weights) > _LARGE**2 * weights.sum())
+
+    @property
+    @override
+    def least_size(self) -> float:
+        return super().least_size if self._standardises else _SMALL
 
     def divided(self, n_parts: int, fewest: int) -> Perceptron | None:
         """A network of which so many fit side by side into the hidden layers of this one, with one score.
