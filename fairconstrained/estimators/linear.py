@@ -80,7 +80,9 @@ class ModuleScores(LinearScores):
         as (n_samples, channels, height, width) for pictures; a callable then takes the shape of a row, a tuple, in
         place of ``n_features``. Parameters that require no gradient stay as they are. Standardise the features.
     hidden_layer_sizes : sequence of int, default=None
-        Widths of the hidden layers of a multilayer perceptron that is built as the module.
+        Widths of the hidden layers of a multilayer perceptron that is built as the module. If no feature has a standard
+        deviation of 1 or more, the penalty ``alpha`` counts as if all were multiplied until the largest is 1; not with
+        a solver that has published settings.
     activation : {"relu", "tanh", "logistic", "silu", "softplus"}, default="relu"
         Activation function of its hidden layers.
 
@@ -131,20 +133,21 @@ class ModuleScores(LinearScores):
         return self._network(data, **size)
 
     def _network(self, data: FairData, **size: Any) -> Perceptron:
-        """The network of ``hidden_layer_sizes``, which standardises the features.
+        """The network of ``hidden_layer_sizes``, in units of the features if all of them are small.
 
-        It does so by the rows of the first fit where this one goes on from it, as parameters mean the same then. For a
-        solver with published settings it takes the features as they are, so that its problem is the published one.
+        Where this fit goes on from the last one, the units stay, as parameters mean the same then. For a solver with
+        published settings the network takes the features as they are, so that its problem is the published one.
         """
+        assert self.hidden_layer_sizes is not None  # a network is asked for
         layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
         network = Perceptron(layers, **size, activation=self.activation)
         if self.solver in self._published:
             return network
-        centre, scale = getattr(self, "_scales", (np.empty(0), np.empty(0)))
-        if (self.warm_start or self._compares_all_groups) and centre.size == data.n_features:
-            return replace(network, centre=centre, scale=scale)
-        network = network.standardising(data)
-        self._scales = network.centre, network.scale
+        known: float | None = getattr(self, "_unit", None)
+        if known is not None and (self.warm_start or self._compares_all_groups):
+            return replace(network, unit=known)
+        network = network.enlarging(data)
+        self._unit = network.unit
         return network
 
 

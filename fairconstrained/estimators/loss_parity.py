@@ -82,6 +82,8 @@ class LossParityClassifier(
         larger one, or their sum, as in the paper. Without effect on the other constraints.
     hidden_layer_sizes : sequence of int, default=(64, 32)
         Widths of the hidden layers. Standardise the features: `fit` warns of those that are too large to learn from.
+        If no feature has a standard deviation of 1 or more, ``alpha`` counts as if all were multiplied until the
+        largest is 1; not with a solver of the paper.
     activation : {"relu", "logistic", "tanh", "silu", "softplus"}, default="relu"
         Activation function of the hidden layers.
     solver : str, default="auto"

@@ -111,9 +111,7 @@ class ParityPairClassifier(
     kappa: float | None = parameter(1.05, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
     constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("parity_pair", ANY_CONSTRAINT)
     beta: float = parameter(1.0, [Interval(Real, 0, None, closed="neither")])
-    radius: float | str | None = parameter(
-        AUTO, [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO}), None]
-    )
+    radius: float | str | None = parameter(AUTO, [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO}), None])
     truncation: float = parameter(2.0, [Interval(Real, 0, None, closed="neither")])
     rate: str = parameter("sigmoid", [StrOptions(set(POSITIVE_RATES))])
     alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])

@@ -160,7 +160,7 @@ class LinearModel(OutputModel, LinearMoments):
         own = self.n_copies > 1 and data.n_groups > 1
         scales = Scales.of(data, data.slices if own else None, self.fit_intercept)
         n_times = self.n_copies // len(scales.centre)
-        centre, variance, square = (np.repeat(part, n_times, axis=0) for part in scales)
+        centre, variance, square, _ = (np.repeat(part, n_times, axis=0) for part in scales)
         least = _CURVATURE * self.alpha if penalised else 0.0
         return _Standardised(centre, np.sqrt(variance + least), np.sqrt(square + least), self.fit_intercept)
 

@@ -299,7 +299,7 @@ class ModuleModel(OutputModel):
         return torch.cat(parts).to("cpu", torch.float64).numpy()
 
     def _inputs(self, rows: Tensor) -> Tensor:
-        """What the network with the parameters of this model takes for these rows."""
+        """Rows as the network with the parameters of this model takes them."""
         return rows
 
     def _chunks(self, n_samples: int) -> list[slice]:

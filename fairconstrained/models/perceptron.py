@@ -64,20 +64,22 @@ class Perceptron(ModuleModel):
     ----------
     activation : str, default="relu"
         Activation of ``module``, which is made by `mlp`.
-    centre, scale : ndarray of shape (n_features,) or float, default=0.0 and 1.0
-        The parameters, and with them the penalty, are those of a network of the features minus ``centre``, divided by
-        ``scale``; so with the means and standard deviations of the features, their units do not matter. `fitted`
-        returns a network of the features themselves. Rows are not changed, so that sparse ones stay sparse.
+    unit : float, default=1.0
+        The parameters, and with them the penalty, are those of a network of the features divided by this number.
+        `fitted` returns a network of the features themselves. Rows are not changed.
     """
 
     activation: str = "relu"
-    centre: np.ndarray | float = 0.0
-    scale: np.ndarray | float = 1.0
+    unit: float = 1.0
 
-    def standardising(self, data: FairData) -> Perceptron:
-        """Return the model with the centres and scales of the features of ``data``."""
-        scales = Scales.of(data)
-        return replace(self, centre=scales.centre[0], scale=np.sqrt(scales.variance[0]))
+    def enlarging(self, data: FairData) -> Perceptron:
+        """Return the model whose ``unit`` is the largest standard deviation of a feature of ``data``, at most 1.
+
+        Where all features are small, the penalty would hold the weights back, and the scores would be all but constant.
+        It is one number for all features: with a deviation of its own, a category that few rows have would become so
+        large that the network memorises these rows.
+        """
+        return replace(self, unit=min(Scales.of(data).largest, 1.0))
 
     @override
     def _forward(
@@ -138,22 +140,15 @@ class Perceptron(ModuleModel):
         found = [self._of_groups(run.outputs, part_of(codes, rows)) for run, rows in zip(runs, parts, strict=True)]
         return np.concatenate(found) if found else np.empty(0)
 
-    @property
-    def _standardises(self) -> bool:
-        """Whether the units of the features do not matter."""
-        return np.ndim(self.scale) > 0
-
     @override
     def unscaled_columns(self, data: FairData) -> np.ndarray:
-        if self._standardises:
-            return super().unscaled_columns(data)
         weights = data.weights.numpy()
         return np.flatnonzero(squares(self.row_features(data), weights) > _LARGE**2 * weights.sum())
 
     @property
     @override
     def least_size(self) -> float:
-        return super().least_size if self._standardises else _SMALL
+        return _SMALL * self.unit
 
     def divided(self, n_parts: int, fewest: int) -> Perceptron | None:
         """A network of which so many fit side by side into the hidden layers of this one, with one score.
@@ -213,24 +208,17 @@ class Perceptron(ModuleModel):
 
     @override
     def _inputs(self, rows: Tensor) -> Tensor:
-        centre, scale = (torch.as_tensor(part).to(rows) for part in (self.centre, self.scale))
-        return (rows - centre) / scale
+        return rows / self.unit
 
     def _plain(self, params: np.ndarray) -> np.ndarray:
         """Parameters with which the layers take the features as they are."""
         plain = params.copy()
-        (weights, shape), (biases, _) = self._places[:2]
-        table = plain[weights].reshape(shape)  # a view
-        table /= self.scale
-        plain[biases] -= (table * self.centre).sum(axis=1)
+        plain[self._places[0][0]] /= self.unit
         return plain
 
     def _pulled(self, gradient: np.ndarray) -> np.ndarray:
         """Gradient in the parameters from that in those of `_plain`, in its place."""
-        (weights, shape), (biases, _) = self._places[:2]
-        table = gradient[weights].reshape(shape)  # a view
-        table -= gradient[biases][:, None] * self.centre
-        table /= self.scale
+        gradient[self._places[0][0]] /= self.unit
         return gradient
 
     def _layers(self, params: np.ndarray) -> list[_Layer]:

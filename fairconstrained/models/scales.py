@@ -18,7 +18,7 @@ _ROUNDING = 1e-12
 
 
 class Scales(NamedTuple):
-    """What standardises the features of some parts of the rows.
+    """Centres and scales with which the features of some parts of the rows are standardised.
 
     Attributes
     ----------
@@ -28,11 +28,19 @@ class Scales(NamedTuple):
         Weighted mean squares of the distances from the centre; 1 for a feature of zeros.
     square : ndarray of shape (n_parts, n_features)
         Weighted mean squares of the features; 1 for a feature of zeros.
+    constant : ndarray of bool, of shape (n_parts, n_features)
+        Whether a feature is constant, up to rounding.
     """
 
     centre: np.ndarray
     variance: np.ndarray
     square: np.ndarray
+    constant: np.ndarray
+
+    @property
+    def largest(self) -> float:
+        """The largest scale of a feature that is not constant; 1 if all are."""
+        return float(np.sqrt(np.max(self.variance, where=~self.constant, initial=0.0))) or 1.0
 
     @classmethod
     def of(cls, data: FairData, parts: Sequence[slice] | None = None, centred: bool = True) -> Scales:
@@ -57,5 +65,5 @@ class Scales(NamedTuple):
         constant = variance <= _ROUNDING**2 * square
         square = np.where(square > 0, square, 1.0)
         if not centred:
-            return cls(np.zeros_like(mean), square, square)
-        return cls(np.where(constant, 0.0, mean), np.where(constant, square, variance), square)
+            return cls(np.zeros_like(mean), square, square, constant)
+        return cls(np.where(constant, 0.0, mean), np.where(constant, square, variance), square, constant)
