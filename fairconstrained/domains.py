@@ -127,9 +127,11 @@ class _Ellipsoid(Domain):
         Moré, Sorensen (1983), Computing a trust region step, section 3: the inverse of the norm is almost linear in the
         multiplier, and Newton's method comes from below.
         """
+        inside = x / self.lengths
+        if np.linalg.norm(inside) <= 1:
+            return x
         unit = self.lengths.max()
         squares, multiplier = (self.lengths / unit) ** 2, 0.0
-        inside = x / self.lengths
         for _ in range(_NEWTON_STEPS):
             damped = inside * squares / (squares + multiplier)
             norm = float(np.linalg.norm(damped))
@@ -137,6 +139,10 @@ class _Ellipsoid(Domain):
                 break
             multiplier += (norm - 1) * norm**2 / float(damped**2 @ (1 / (squares + multiplier)))
         return self.lengths * damped / max(norm, 1.0)
+
+    @override
+    def scaled(self, factors: np.ndarray) -> Domain:
+        return _Ellipsoid(self.lengths * factors)
 
 
 @dataclass(frozen=True)
@@ -256,6 +262,22 @@ class _WeightedL1Ball(Domain):
             return x
         return np.copysign(_nearest_of_sum(magnitudes, self.weights, self.radius), x)
 
+    @override
+    def scaled(self, factors: np.ndarray) -> Domain:
+        return _WeightedL1Ball(self.weights / factors, self.radius)
+
+    @override
+    def polyhedron(self, n: int) -> Polyhedron:
+        unit = sp.csr_array(sp.eye(n))
+        total = sp.csr_array(np.concatenate([self.weights, 2 * self.weights])[None])
+        lower = np.concatenate([np.full(n, -np.inf), np.zeros(n)])
+        return Polyhedron(
+            sp.vstack([sp.hstack([-unit, -unit]), total], format="csr"),
+            np.append(np.zeros(n), self.radius),
+            lower,
+            np.full(2 * n, np.inf),
+        )
+
 
 def _nearest_of_sum(x: np.ndarray, weights: np.ndarray, total: float) -> np.ndarray:
     """The nearest point to ``x`` of non-negative entries with ``weights @ point = total``, see `Simplex.project`."""
@@ -291,15 +313,7 @@ class L1Ball(_Ball):
 
     def polyhedron(self, n: int) -> Polyhedron:
         """The negative part ``u`` as further variables: ``u >= 0``, ``x + u >= 0`` and ``sum(x + 2 u) <= radius``."""
-        unit = sp.csr_array(sp.eye(n))
-        total = sp.csr_array(np.repeat([[1.0, 2.0]], n, axis=1))
-        lower = np.concatenate([np.full(n, -np.inf), np.zeros(n)])
-        return Polyhedron(
-            sp.vstack([sp.hstack([-unit, -unit]), total], format="csr"),
-            np.append(np.zeros(n), self.radius),
-            lower,
-            np.full(2 * n, np.inf),
-        )
+        return self.scaled(np.ones(n)).polyhedron(n)
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,25 @@ def test_projection_does_not_change_its_argument(name):
     np.testing.assert_array_equal(x, [3.0, -2.0, 0.1, 0.4])
 
 
+@pytest.mark.parametrize("ball", [L1Ball(1.5), L2Ball(1.5)])
+def test_rescaled_balls_can_be_rescaled_again(ball):
+    rng = np.random.default_rng(0)
+    first, second = rng.uniform(0.1, 10, size=(2, 4))
+    twice, once = ball.scaled(first).scaled(second), ball.scaled(first * second)
+    for x in rng.normal(size=(20, 4)) * np.array([1e-3, 10.0] * 10)[:, None]:
+        np.testing.assert_allclose(twice.project(x), once.project(x), rtol=1e-9)
+    inside = first * ball.project(rng.normal(size=4)) / 2
+    np.testing.assert_array_equal(ball.scaled(first).project(inside), inside)  # to the last digit
+
+
+def test_the_polyhedron_of_a_rescaled_ball():
+    """The largest value is at a corner: the radius by the weight of one entry."""
+    factors, slope = np.array([2.0, 0.5, 1.0]), np.array([1.0, -5.0, 2.0])
+    A, b, lower, upper = L1Ball(1.5).scaled(factors).polyhedron(3)
+    found = linprog(np.append(-slope, np.zeros(3)), A_ub=A, b_ub=b, bounds=np.column_stack([lower, upper]))
+    assert -found.fun == pytest.approx(1.5 * (np.abs(slope) * factors).max())
+
+
 FACTORS = arrays(np.float64, 4, elements=st.floats(-3, 3)).map(lambda exponents: 10.0**exponents)
 
 

@@ -189,7 +189,8 @@ class AUCStreaming(BaseFairEstimator):
                 "solver='moments' needs linear scores and objective='auc'; solver='mirror_descent' takes a stream for "
                 "networks and for the logistic objective."
             )
-        row = FairData.from_arrays(X[:1], np.ones(1), np.zeros(1, dtype=int), labels)
+        # a row of zeros says of what shape rows are, and nothing of the scales of features, which are not known yet
+        row = FairData.from_arrays(np.zeros((1, *X.shape[1:])), np.ones(1), np.zeros(1, dtype=int), labels)
         model = cast(ParametricModel, self._model(row).portable())
         params = model.init(np.random.default_rng(seed_of(self.random_state)))
         if self.solver_options == PAPER:

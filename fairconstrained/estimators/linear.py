@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -79,7 +80,9 @@ class ModuleScores(LinearScores):
         as (n_samples, channels, height, width) for pictures; a callable then takes the shape of a row, a tuple, in
         place of ``n_features``. Parameters that require no gradient stay as they are. Standardise the features.
     hidden_layer_sizes : sequence of int, default=None
-        Widths of the hidden layers of a multilayer perceptron that is built as the module.
+        Widths of the hidden layers of a multilayer perceptron that is built as the module. If no feature has a standard
+        deviation of 1 or more, the penalty ``alpha`` counts as if all were multiplied until the largest is 1; not with
+        a solver that has published settings.
     activation : {"relu", "tanh", "logistic", "silu", "softplus"}, default="relu"
         Activation function of its hidden layers.
 
@@ -120,15 +123,32 @@ class ModuleScores(LinearScores):
         return "hidden_layer_sizes" if self.module is None else "a larger module"
 
     def _model(self, data: FairData) -> ParametricModel:
-        size = data.row_shape, self._n_heads(data), self.alpha
+        size: dict[str, Any] = {"n_features": data.row_shape, "n_outputs": self._n_heads(data), "alpha": self.alpha}
         if self.module is not None:
             if self.hidden_layer_sizes is not None:
                 raise ValueError("give module or hidden_layer_sizes, not both: the second one builds a module itself.")
-            return ModuleModel(self.module, *size)
+            return ModuleModel(self.module, **size)
         if self.hidden_layer_sizes is None:
             return super()._model(data)
+        return self._network(data, **size)
+
+    def _network(self, data: FairData, **size: Any) -> Perceptron:
+        """The network of ``hidden_layer_sizes``, in units of the features if all of them are small.
+
+        Where this fit goes on from the last one, the units stay, as parameters mean the same then. For a solver with
+        published settings the network takes the features as they are, so that its problem is the published one.
+        """
+        assert self.hidden_layer_sizes is not None  # a network is asked for
         layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
-        return Perceptron(layers, *size, activation=self.activation)
+        network = Perceptron(layers, **size, activation=self.activation)
+        if self.solver in self._published:
+            return network
+        known: float | None = getattr(self, "_unit", None)
+        if known is not None and (self.warm_start or self._compares_all_groups):
+            return replace(network, unit=known)
+        network = network.enlarging(data)
+        self._unit = network.unit
+        return network
 
 
 class FairClassifierMixin(ClassifierMixin):

@@ -28,7 +28,7 @@ from fairconstrained.estimators.parameters import HandlesSmallGroups, StartsWarm
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES
 from fairconstrained.metrics.classes import class_log_loss
 from fairconstrained.metrics.rates import OVER_LABELS
-from fairconstrained.models import ModuleModel, ParametricModel, Perceptron, mlp
+from fairconstrained.models import ModuleModel, ParametricModel
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import AdamLagrangian, Callback, CrossFittedNetwork, Solver, SolverResult, solver_class
@@ -82,6 +82,8 @@ class LossParityClassifier(
         larger one, or their sum, as in the paper. Without effect on the other constraints.
     hidden_layer_sizes : sequence of int, default=(64, 32)
         Widths of the hidden layers. Standardise the features: `fit` warns of those that are too large to learn from.
+        If no feature has a standard deviation of 1 or more, ``alpha`` counts as if all were multiplied until the
+        largest is 1; not with a solver of the paper.
     activation : {"relu", "logistic", "tanh", "silu", "softplus"}, default="relu"
         Activation function of the hidden layers.
     solver : str, default="auto"
@@ -228,8 +230,7 @@ class LossParityClassifier(
         size["n_outputs"] = self._n_heads(data)
         if self.module is not None:
             return self._of_classes(ModuleModel(self.module, **size))
-        layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
-        return self._of_classes(Perceptron(layers, **size, activation=self.activation))
+        return self._of_classes(self._network(data, **size))
 
     def _alpha(self, data: FairData) -> float:
         """Weight of the penalty."""

@@ -17,7 +17,8 @@ from sklearn.utils.metadata_routing import UNUSED
 from fairconstrained.constraints import Constraint, MinorityShare
 from fairconstrained.constraints.minority_share import BoundMinorityShare
 from fairconstrained.data import FairData
-from fairconstrained.domains import Domain, L1Ball, Product
+from fairconstrained.domains import Domain, L1Ball
+from fairconstrained.estimators._balls import AUTO, within
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators._rows import check_squares
@@ -32,6 +33,9 @@ from fairconstrained.problem import Problem
 from fairconstrained.solvers import SolverResult, StoppedBy
 
 __all__ = ["LABELLED", "MinorityRateClassifier", "joined_rows", "labelled_loss"]
+
+#: Radius of the paper's experiment.
+_RADIUS = 20.0
 
 
 class _Rows(Enum):
@@ -105,9 +109,10 @@ class MinorityRateClassifier(
     truncation : float, default=2.0
         The number a in the objective, positive: losses larger than a grow only like a logarithm, so that outliers
         count less.
-    l1_radius : float or None, default=20.0
-        :math:`\lambda`, a limit on the sum of the coefficients' magnitudes; the intercept is free. None: no limit.
-        Features should have similar scales.
+    l1_radius : float, "auto" or None, default="auto"
+        :math:`\lambda`, a limit on the sum of the coefficients' magnitudes; the intercept is free. "auto": 20, the
+        paper's, for the coefficients of the standardised features, so that the units of the features do not matter. A
+        number is a limit on the coefficients themselves; features should have similar scales then. None: no limit.
     rate : {"sigmoid", "indicator"}, default="sigmoid"
         The function r of a score s: :math:`1 / (1 + e^{-s})`, as in the paper, or whether the prediction is positive.
     alpha : float, default=0.0
@@ -158,13 +163,15 @@ class MinorityRateClassifier(
     min_share: float | None = parameter(0.2, [Interval(Real, 0, 1, closed="neither"), None], kw_only=False)
     minority: Any = parameter(None)  # whatever a sensitive feature may be
     truncation: float = parameter(2.0, [Interval(Real, 0, None, closed="neither")])
-    l1_radius: float | None = parameter(20.0, [Interval(Real, 0, None, closed="neither"), None])
+    l1_radius: float | str | None = parameter(
+        AUTO, [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO}), None]
+    )
     rate: str = parameter("sigmoid", [StrOptions(set(POSITIVE_RATES))])
     alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
 
     _unconstrained: ClassVar[str] = "min_share=None"
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "ipc": {"truncation": 2.0, "l1_radius": 20.0, "rate": "sigmoid", "fit_intercept": False, "alpha": 0.0}
+        "ipc": {"truncation": 2.0, "l1_radius": _RADIUS, "rate": "sigmoid", "fit_intercept": False, "alpha": 0.0}
     }
     __metadata_request__fit: ClassVar[dict[str, Any]] = {
         "sensitive_features": True,
@@ -268,9 +275,7 @@ class MinorityRateClassifier(
         return replace(problem, objective=labelled_loss(cast(Loss, self._objective()), data).bind(data))
 
     def _domain(self, data: FairData) -> Domain | None:
-        if self.l1_radius is None:
-            return None
-        return Product(((slice(0, data.n_features), L1Ball(self.l1_radius)),))
+        return within(L1Ball, self.l1_radius, _RADIUS, data, self.fit_intercept)
 
     def _holds_vacuously(self, data: FairData) -> bool:
         return sum(label is not LABELLED for label in data.labels) == 1

@@ -10,7 +10,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.constraints import Constraint, ParityPair
 from fairconstrained.data import FairData
-from fairconstrained.domains import Domain, L2Ball, Product
+from fairconstrained.domains import Domain, L2Ball
+from fairconstrained.estimators._balls import AUTO, within
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._stationarity import TellsStationarity
@@ -30,6 +31,9 @@ from fairconstrained.problem import Problem
 from fairconstrained.solvers import SolverResult, StoppedBy
 
 __all__ = ["ParityPairClassifier"]
+
+#: Radius for standardised features.
+_RADIUS = 10.0
 
 
 @with_parameters
@@ -70,9 +74,10 @@ class ParityPairClassifier(
         `PartialParityClassifier`; then their own parameters count, and ``kappa``, ``beta`` and ``rate`` are ignored.
     beta : float, default=1.0
         Weight :math:`\beta` of the second mean in the constraint, positive.
-    radius : float or None, default=10.0
-        :math:`\lambda`, a limit on the Euclidean norm of the coefficients; the intercept is free. None: no limit.
-        Features should have similar scales.
+    radius : float, "auto" or None, default="auto"
+        :math:`\lambda`, a limit on the Euclidean norm of the coefficients; the intercept is free. "auto": 10, for the
+        coefficients of the standardised features, so that the units of the features do not matter. A number is a limit
+        on the coefficients themselves, as in the paper; features should have similar scales then. None: no limit.
     truncation : float, default=2.0
         The number a in the objective, positive: losses larger than a grow only like a logarithm, so that outliers
         count less.
@@ -106,7 +111,7 @@ class ParityPairClassifier(
     kappa: float | None = parameter(1.05, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
     constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("parity_pair", ANY_CONSTRAINT)
     beta: float = parameter(1.0, [Interval(Real, 0, None, closed="neither")])
-    radius: float | None = parameter(10.0, [Interval(Real, 0, None, closed="neither"), None])
+    radius: float | str | None = parameter(AUTO, [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO}), None])
     truncation: float = parameter(2.0, [Interval(Real, 0, None, closed="neither")])
     rate: str = parameter("sigmoid", [StrOptions(set(POSITIVE_RATES))])
     alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
@@ -123,9 +128,7 @@ class ParityPairClassifier(
         return ParityPair(self.kappa, beta=self.beta, rate=self.rate)
 
     def _domain(self, data: FairData) -> Domain | None:
-        if self.radius is None:
-            return None
-        return Product(((slice(0, data.n_features), L2Ball(self.radius)),))
+        return within(L2Ball, self.radius, _RADIUS, data, self.fit_intercept)
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """Implement `BaseFairEstimator._report`; also the value of the predictions themselves."""

@@ -29,6 +29,7 @@ from fairconstrained.features import (
 from fairconstrained.models.base import LinearMoments, OutputModel, Pullback
 from fairconstrained.models.moments import Moments
 from fairconstrained.models.parts import Coordinates
+from fairconstrained.models.scales import Scales
 
 __all__ = ["LinearModel"]
 
@@ -38,8 +39,6 @@ _CURVATURE = 4.0
 #: Size of a feature, relative to that for which the penalty weighs as much as the losses, below which the penalty
 #: weighs a hundred times as much; and the largest size that is small in itself, whatever the penalty.
 _FAINT, _SMALL = 0.1, 0.01
-#: Spread of a feature, relative to its size, that is rounding error: that of the mean of very many rows.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -159,6 +158,7 @@ class LinearModel(OutputModel, LinearMoments):
         Where every group has a copy, its own rows are what counts; otherwise all rows are, for every copy.
         """
         own = self.n_copies > 1 and data.n_groups > 1
+<<<<<<< HEAD
         parts = data.slices if own else (slice(0, data.n_samples),)
         weights = data.weights.numpy()
         total = np.array([[weights[rows].sum()] for rows in parts])
@@ -171,9 +171,13 @@ class LinearModel(OutputModel, LinearMoments):
         # a constant feature keeps its own scale; its variance is rounding error
         constant = variance <= _ROUNDING**2 * square
         present = np.where(square > 0, square, 1.0)
+=======
+        scales = Scales.of(data, data.slices if own else None, self.fit_intercept)
+        n_times = self.n_copies // len(scales.centre)
+        centre, variance, square, _ = (np.repeat(part, n_times, axis=0) for part in scales)
+>>>>>>> pd2
         least = _CURVATURE * self.alpha if penalised else 0.0
-        scale, size = (np.sqrt(part + least) for part in (np.where(constant, present, variance), present))
-        return _Standardised(np.where(constant, 0.0, centre), scale, size, self.fit_intercept)
+        return _Standardised(centre, np.sqrt(variance + least), np.sqrt(square + least), self.fit_intercept)
 
     def moments(self, data: FairData, rows: Sequence[Rows], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """Implement `LinearMoments.moments`; one pass over the rows of every cell."""

@@ -298,12 +298,16 @@ class ModuleModel(OutputModel):
         parts = [tensors[name].detach().reshape(-1) for name in self._all_shapes]
         return torch.cat(parts).to("cpu", torch.float64).numpy()
 
+    def _inputs(self, rows: Tensor) -> Tensor:
+        """Rows as the network with the parameters of this model takes them."""
+        return rows
+
     def _chunks(self, n_samples: int) -> list[slice]:
         return [slice(a, min(a + self.chunk_size, n_samples)) for a in range(0, n_samples, self.chunk_size)]
 
     def _run(self, flat: Tensor, X: Any, codes: np.ndarray | None, seed: int | None = None) -> Tensor:
         """Scores of rows, with whatever graph is being recorded; without codes all outputs, of shape (n_rows, ...)."""
-        inputs = _as_tensor(X).to(self._device, self.dtype)
+        inputs = self._inputs(_as_tensor(X).to(self._device, self.dtype))
         parts = flat.split([shape.numel() for shape in self._all_shapes.values()])
         named = {name: part.view(shape) for (name, shape), part in zip(self._all_shapes.items(), parts, strict=True)}
         statistics = {name: named[name].detach().clone() for name in self._training_mode.statistics}

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from scipy.special import expit
-from torch import Tensor
+from torch import Tensor, nn
 from typing_extensions import override
 
 from fairconstrained.data import FairData
@@ -20,6 +20,7 @@ from fairconstrained.features import squares
 from fairconstrained.models.base import Pullback
 from fairconstrained.models.layers import mlp
 from fairconstrained.models.module import ModuleModel, part_of
+from fairconstrained.models.scales import Scales
 
 __all__ = ["Perceptron"]
 
@@ -63,9 +64,22 @@ class Perceptron(ModuleModel):
     ----------
     activation : str, default="relu"
         Activation of ``module``, which is made by `mlp`.
+    unit : float, default=1.0
+        The parameters, and with them the penalty, are those of a network of the features divided by this number.
+        `fitted` returns a network of the features themselves. Rows are not changed.
     """
 
     activation: str = "relu"
+    unit: float = 1.0
+
+    def enlarging(self, data: FairData) -> Perceptron:
+        """Return the model whose ``unit`` is the largest standard deviation of a feature of ``data``, at most 1.
+
+        Where all features are small, the penalty would hold the weights back, and the scores would be all but constant.
+        It is one number for all features: with a deviation of its own, a category that few rows have would become so
+        large that the network memorises these rows.
+        """
+        return replace(self, unit=min(Scales.of(data).largest, 1.0))
 
     @override
     def _forward(
@@ -88,7 +102,7 @@ class Perceptron(ModuleModel):
             slopes, gradient = cotangent.numpy(), np.zeros(params.size)
             for rows, own in zip(parts, kept or map(run, parts), strict=True):
                 gradient += own.gradient(self._to_groups(slopes[rows], part_of(codes, rows)))
-            return gradient
+            return self._pulled(gradient)
 
         return torch.from_numpy(scores.astype(float, copy=False)), pullback
 
@@ -107,7 +121,8 @@ class Perceptron(ModuleModel):
         """Scores of some of the rows of a pass, and their pullback."""
 
         def pullback(cotangent: Tensor) -> np.ndarray:
-            return run.gradient(self._to_groups(cotangent.numpy(), codes), rows).astype(float, copy=False)
+            gradient = run.gradient(self._to_groups(cotangent.numpy(), codes), rows)
+            return self._pulled(gradient.astype(float, copy=False))
 
         scores = self._of_groups(run.outputs[rows], codes)
         return torch.from_numpy(scores.astype(float, copy=False)), pullback
@@ -133,7 +148,7 @@ class Perceptron(ModuleModel):
     @property
     @override
     def least_size(self) -> float:
-        return _SMALL
+        return _SMALL * self.unit
 
     def divided(self, n_parts: int, fewest: int) -> Perceptron | None:
         """A network of which so many fit side by side into the hidden layers of this one, with one score.
@@ -166,7 +181,7 @@ class Perceptron(ModuleModel):
         """
         params = np.zeros(self.n_params)
         for number, own in enumerate(networks):
-            for k, (weights, bias) in enumerate(part._layers(own)[:-1]):
+            for k, (weights, bias) in enumerate(part._arrays(own)[:-1]):
                 (n_out, n_in), ((rows, shape), (others, _)) = weights.shape, self._places[2 * k : 2 * k + 2]
                 outputs = slice(number * n_out, (number + 1) * n_out)
                 inputs = slice(number * n_in, (number + 1) * n_in) if k else slice(None)
@@ -182,14 +197,36 @@ class Perceptron(ModuleModel):
         n_last = self._places[-2][1][1]
         columns = np.zeros((n_last + 1, len(networks)))
         for number, own in enumerate(networks):
-            weights, bias = part._layers(own)[-1]
+            weights, bias = part._arrays(own)[-1]
             columns[number * weights.size : (number + 1) * weights.size, number] = weights[0]
             columns[-1, number] = bias[0]
         return columns
 
+    @override
+    def fitted(self, params: np.ndarray) -> nn.Module:
+        return super().fitted(self._plain(params))
+
+    @override
+    def _inputs(self, rows: Tensor) -> Tensor:
+        return rows / self.unit
+
+    def _plain(self, params: np.ndarray) -> np.ndarray:
+        """Parameters with which the layers take the features as they are."""
+        plain = params.copy()
+        plain[self._places[0][0]] /= self.unit
+        return plain
+
+    def _pulled(self, gradient: np.ndarray) -> np.ndarray:
+        """Gradient in the parameters from that in those of `_plain`, in its place."""
+        gradient[self._places[0][0]] /= self.unit
+        return gradient
+
     def _layers(self, params: np.ndarray) -> list[_Layer]:
+        """Layers that take the features as they are."""
+        return self._arrays(self._plain(params).astype(self._numbers, copy=False))
+
+    def _arrays(self, params: np.ndarray) -> list[_Layer]:
         """Weights of shape (n_out, n_in) and biases of every layer, views of ``params``."""
-        params = params.astype(self._numbers, copy=False)
         arrays = [params[rows].reshape(shape) for rows, shape in self._places]
         return list(zip(arrays[::2], arrays[1::2], strict=True))
 

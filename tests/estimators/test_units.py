@@ -1,7 +1,12 @@
 """Units of the features: without a penalty they do not matter, and never to whether the bound is kept."""
 
+import warnings
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.base import clone
 
 from fairconstrained import (
     AUCFairClassifier,
@@ -13,11 +18,12 @@ from fairconstrained import (
     MinorityRateClassifier,
     NeymanPearsonClassifier,
     PairwiseParityClassifier,
+    ParityPairClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
     RateParityClassifier,
 )
-from fairconstrained.exceptions import ConvergenceWarning
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 
 #: Powers of two, with which every rounding error is the same in other units; near to 1e-8, 1e8 and 1e6.
 UNITS = {"small": 2.0**-27, "large": 2.0**27, "mixed": 2.0 ** np.array([-20, 0, 20])}
@@ -146,8 +152,56 @@ def test_a_ranker_warns_of_tiny_features(rows):
 def test_a_network_warns_of_tiny_features(rows):
     X, y, groups = rows
     model = LossParityClassifier(0.5, hidden_layer_sizes=(4,), max_epochs=3, random_state=0, new_row_folds=None)
-    with pytest.warns(ConvergenceWarning, match=TINY):
-        model.fit(X * 1e-6, y, sensitive_features=groups)
+    with pytest.warns(ConvergenceWarning, match=rf"features \[1\] {TINY}"):
+        model.fit(X * [1.0, 1e-6, 1.0], y, sensitive_features=groups)
+    with pytest.warns(ConvergenceWarning, match=TINY):  # it takes the features as they are
+        model.set_params(solver="ssl_alm").fit(X * 1e-6, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_networks_of_small_features_are_those_of_large_ones(rows, kind):
+    """With the penalty of the default, features of a tenth of the size gave the same score to all rows."""
+    X, y, groups = rows
+    X = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), np.full(len(X), 5.0)])  # a constant has no size
+    options = {"hidden_layer_sizes": (4,), "max_epochs": 20, "random_state": 0, "new_row_folds": None}
+    one, other = (
+        LossParityClassifier(0.1, **options).fit(kind(X * unit), y, sensitive_features=groups) for unit in (1, 2.0**-7)
+    )
+    scores = other.decision_function(X * 2.0**-7)
+    assert one.score(X, y) > 0.6
+    np.testing.assert_allclose(scores, one.decision_function(X), rtol=1e-4, atol=1e-6)
+    with torch.no_grad():
+        np.testing.assert_allclose(other.module_(torch.from_numpy(X * 2.0**-7)).ravel(), scores, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["fit", "partial_fit"])
+def test_a_network_that_goes_on_keeps_its_units(rows, name):
+    """In other units, the same parameters would be another network."""
+    X, y, groups = rows
+    own = {"hidden_layer_sizes": (4,), "solver": "sgd", "learning_rate": 1e-12, "max_epochs": 1, "random_state": 0}
+    model = LossParityClassifier(None, **own, warm_start=True, new_row_folds=None)
+    extra = {"classes": [0, 1], "groups": [0, 1]} if name == "partial_fit" else {}
+    model.set_params(learning_rate=0.1)
+    getattr(model, name)(0.1 * X, y, sensitive_features=groups, **extra)
+    before = model.decision_function(X)
+    assert np.ptp(before) > 0.01
+    model.set_params(learning_rate=1e-12, max_epochs=2)
+    getattr(model, name)(0.01 * X, y, sensitive_features=groups, **extra)
+    np.testing.assert_allclose(model.decision_function(X), before, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [MinorityRateClassifier, ParityPairClassifier])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_default_balls_do_not_depend_on_units(rows, kind, intercept):
+    X, y, groups = rows
+    bound = {"min_share": 0.45, "minority": 1} if kind is MinorityRateClassifier else {"kappa": 1.05}
+    model = kind(**bound, fit_intercept=intercept, new_row_folds=None)
+    units = np.array([2.0**-9, 1.0, 2.0**9])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)  # probabilities are bounded, not decisions
+        one, other = (clone(model).fit(X * unit, y, sensitive_features=groups) for unit in (1.0, units))
+    assert one.status_ == other.status_ == "optimal"
+    np.testing.assert_allclose(other.coef_ * units, one.coef_, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("unit", [2.0**-13, 2.0**17])

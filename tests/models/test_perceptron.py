@@ -45,6 +45,35 @@ def cotangents(data, n=2):
 # --- scores and gradients
 
 
+def test_units_of_features_are_those_of_the_parameters(data):
+    """With parameters for features that are divided by 4: on the CPU, by torch, and as a module of the features."""
+    model, plain = both((5,), n_outputs=3)
+    in_units, params = replace(model, unit=4.0), draw(model)
+    (scores, pullback), (expected, pull) = (
+        in_units.forward(params, data),
+        plain.forward(params, replace(data, X=data.X / 4)),
+    )
+    of_torch, pull_of_torch = ModuleModel._forward(in_units, params, data.X, data.codes)
+    for found in (scores, of_torch, in_units.scores(params, data.X, data.codes)):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    for cotangent in cotangents(data):
+        for own in (pullback, pull_of_torch):
+            np.testing.assert_allclose(own(cotangent), pull(cotangent), rtol=1e-12, atol=1e-12)
+    X = torch.from_numpy(data.X.toarray() if sp.issparse(data.X) else data.X)
+    with torch.no_grad():
+        outputs = in_units.fitted(params)(X)
+    np.testing.assert_allclose(outputs, in_units.outputs(params, data.X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("size", "unit"), [(0.1, 0.1), (10.0, 1.0)])
+def test_the_unit_is_that_of_the_largest_feature(data, size, unit):
+    model, _ = both((5,))
+    X = data.X.toarray() if sp.issparse(data.X) else data.X
+    X = np.column_stack([size * (X[:, 0] - X[:, 0].mean()) / X[:, 0].std(), np.full(len(X), 7.0), np.zeros(len(X))])
+    found = model.enlarging(replace(data, X=sp.csr_array(X) if sp.issparse(data.X) else X))
+    assert found.unit == pytest.approx(unit)
+
+
 @each_chunk
 @each_heads
 @each_depth
