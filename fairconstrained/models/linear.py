@@ -158,24 +158,9 @@ class LinearModel(OutputModel, LinearMoments):
         Where every group has a copy, its own rows are what counts; otherwise all rows are, for every copy.
         """
         own = self.n_copies > 1 and data.n_groups > 1
-<<<<<<< HEAD
-        parts = data.slices if own else (slice(0, data.n_samples),)
-        weights = data.weights.numpy()
-        total = np.array([[weights[rows].sum()] for rows in parts])
-        mean = sums_by_group(data.X, sums_of_products, weights, parts) / total
-        distances = [partial(squares, centre=centre) for centre in mean]
-        variance = group_sums(data.X, distances, parts, weights) / total
-        mean, variance = (np.repeat(part, self.n_copies // len(parts), axis=0) for part in (mean, variance))
-        square = variance + mean**2
-        centre, variance = (mean, variance) if self.fit_intercept else (np.zeros_like(mean), square)
-        # a constant feature keeps its own scale; its variance is rounding error
-        constant = variance <= _ROUNDING**2 * square
-        present = np.where(square > 0, square, 1.0)
-=======
         scales = Scales.of(data, data.slices if own else None, self.fit_intercept)
         n_times = self.n_copies // len(scales.centre)
         centre, variance, square, _ = (np.repeat(part, n_times, axis=0) for part in scales)
->>>>>>> pd2
         least = _CURVATURE * self.alpha if penalised else 0.0
         return _Standardised(centre, np.sqrt(variance + least), np.sqrt(square + least), self.fit_intercept)
 
