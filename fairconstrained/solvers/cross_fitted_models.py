@@ -130,8 +130,11 @@ def cross_fitted_models(problem: Problem, folds: np.ndarray, rng: np.random.Gene
         # Their slopes nearly cancel out over all rows: those of the other rows would tell a fold's.
         of_folds = [_slopes(problem, curved_at(each)[0]) for each in found]
     shrinkage = _SHRINKAGE if is_told else 0.0
-    (of_all, of_parts), lengths = _directions(problem, by_row, slopes, of_folds, by_fold, rng, ridge, shrinkage)
-    whole = [np.hstack([own, of_all]) for own in columns(free)]
+    models_of_all = columns(free)
+    (of_all, of_parts), lengths = _directions(
+        problem, models_of_all, by_row, slopes, of_folds, by_fold, rng, ridge, shrinkage
+    )
+    whole = [np.hstack([own, of_all]) for own in models_of_all]
     models = [[np.hstack([own, moves]) for own in columns(each)] for each, moves in zip(found, of_parts, strict=True)]
     if unshrunken is None:
         return CrossFittedModels(whole, models, n_evaluations)
@@ -243,6 +246,7 @@ def sums_of_cells(lengths: np.ndarray, n_components: int) -> np.ndarray:
 
 def _directions(
     problem: Problem,
+    free: list[np.ndarray],
     by_row: np.ndarray,
     slopes: np.ndarray,
     of_folds: list[np.ndarray] | None,
@@ -273,8 +277,13 @@ def _directions(
     )
     share = 1 - 1 / len(by_fold)  # of the rows, and so of the sums over them
     penalised_alike = replace(model, alpha=share * model.alpha)  # of whose rows the objective is a mean again
-    _, sizes, right = np.linalg.svd(curvature.descents(gradient), full_matrices=False)
-    kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
+    descents = curvature.descents(gradient)
+    # Under a strong penalty the unconstrained model is nearly a combination of the directions. What is left of one
+    # beside it would be the differences between the folds, many times as large as they are.
+    own_lengths = [curvature.lengths(each[: model.n_features]) for each in free]
+    beside = np.vstack([descents - each @ np.linalg.lstsq(each, descents)[0] for each in own_lengths])
+    _, sizes, right = np.linalg.svd(beside, full_matrices=False)
+    kept = min(_MOST, int((sizes > _RANK * np.linalg.norm(descents, 2)).sum()))
     # the same combinations of slopes in every fold, so that a direction means the same there
     combined = right[:kept].T / sizes[:kept]
     found = []
