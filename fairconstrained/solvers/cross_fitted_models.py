@@ -279,13 +279,11 @@ def _directions(
     )
     share = 1 - 1 / len(by_fold)  # of the rows, and so of the sums over them
     penalised_alike = replace(model, alpha=share * model.alpha)  # of whose rows the objective is a mean again
-    descents, lengths_of_free = (
-        curvature.descents(gradient),
-        [curvature.lengths(own[: model.n_features]) for own in free],
-    )
+    descents = curvature.descents(gradient)
+    lengths_of_free = [curvature.lengths(own[: model.n_features]) for own in free]
     # Under a strong penalty the unconstrained model is nearly a combination of the directions. Then one of them adds
-    # only the small difference to that combination, which is another one in every fold: its features, scaled to a length
-    # of one, would mainly tell the folds.
+    # only the small difference to that combination, which is another one in every fold: its features, scaled to a
+    # length of one, would mainly tell the folds.
     beside = np.vstack([descents - own @ np.linalg.lstsq(own, descents, rcond=None)[0] for own in lengths_of_free])
     _, sizes, right = np.linalg.svd(beside, full_matrices=False)
     kept = min(_MOST, int((sizes > _RANK * np.linalg.norm(descents, 2)).sum()))
