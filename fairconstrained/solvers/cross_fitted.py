@@ -68,6 +68,11 @@ class CrossFitted(Solver):
     nevertheless. If no b keeps both, another solver takes the problem on the training rows alone: `Span`, or
     `AugmentedLagrangian` where groups have coefficients of their own or there are several classes.
 
+    Few directions and the bounds on rows not seen cost some of the objective on the training rows, and less under a
+    stronger penalty: with 2,000 generated rows of 40 features, it was 5 to 6 % above that of `AugmentedLagrangian` with
+    ``alpha=0.1``, and 1 % with ``alpha=1``. A direction that the unconstrained model and the others make superfluous,
+    as happens under a strong penalty, is left out.
+
     Where the unconstrained model nearly separates the classes, few rows have a curvature and a slope. If fewer than
     five rows for each feature have them, the directions are those at a half, a quarter, ... of its scores, until half
     of the rows have them.

@@ -39,7 +39,7 @@ __all__ = [
     "sums_of_cells",
 ]
 
-#: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
+#: Directions of the constraints at most, and the lengths below which they are left out, as a share of the longest one.
 _MOST, _RANK = 6, 1e-2
 #: Rows of the smallest compared cell for each feature, below which they are few: models are shrunken then.
 _FEW_ROWS = 8
@@ -130,8 +130,11 @@ def cross_fitted_models(problem: Problem, folds: np.ndarray, rng: np.random.Gene
         # Their slopes nearly cancel out over all rows: those of the other rows would tell a fold's.
         of_folds = [_slopes(problem, curved_at(each)[0]) for each in found]
     shrinkage = _SHRINKAGE if is_told else 0.0
-    (of_all, of_parts), lengths = _directions(problem, by_row, slopes, of_folds, by_fold, rng, ridge, shrinkage)
-    whole = [np.hstack([own, of_all]) for own in columns(free)]
+    models_of_all = columns(free)
+    (of_all, of_parts), lengths = _directions(
+        problem, models_of_all, by_row, slopes, of_folds, by_fold, rng, ridge, shrinkage
+    )
+    whole = [np.hstack([own, of_all]) for own in models_of_all]
     models = [[np.hstack([own, moves]) for own in columns(each)] for each, moves in zip(found, of_parts, strict=True)]
     if unshrunken is None:
         return CrossFittedModels(whole, models, n_evaluations)
@@ -243,6 +246,7 @@ def sums_of_cells(lengths: np.ndarray, n_components: int) -> np.ndarray:
 
 def _directions(
     problem: Problem,
+    free: list[np.ndarray],
     by_row: np.ndarray,
     slopes: np.ndarray,
     of_folds: list[np.ndarray] | None,
@@ -253,9 +257,11 @@ def _directions(
 ) -> tuple[tuple[np.ndarray, list[np.ndarray]], np.ndarray]:
     """Directions of all rows, and of those that are not in a fold, for one fold after the other.
 
-    Those without a fold are of the same slopes, or of slopes of their own, one ndarray for every fold. Also returns the
-    slopes as combinations of the directions; ndarray of shape (n_directions, n_slopes). The curvature has ``ridge``,
-    and ``shrinkage`` times its own diagonal.
+    Those without a fold are of the same slopes, or of slopes of their own, one ndarray for every fold. ``free`` are
+    the unconstrained models of all rows, in the columns of one ndarray for every part with coefficients of its own. A
+    direction that is a combination of those of a part and of other directions, in every part, is left out. Also returns
+    the slopes as combinations of the directions, but for multiples of the unconstrained models; ndarray of shape
+    (n_directions, n_slopes). The curvature has ``ridge``, and ``shrinkage`` times its own diagonal.
     """
     model, data = linear_model(problem).of_one_score, problem.data
 
@@ -273,8 +279,14 @@ def _directions(
     )
     share = 1 - 1 / len(by_fold)  # of the rows, and so of the sums over them
     penalised_alike = replace(model, alpha=share * model.alpha)  # of whose rows the objective is a mean again
-    _, sizes, right = np.linalg.svd(curvature.descents(gradient), full_matrices=False)
-    kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
+    descents = curvature.descents(gradient)
+    lengths_of_free = [curvature.lengths(own[: model.n_features]) for own in free]
+    # Under a strong penalty the unconstrained model is nearly a combination of the directions. Then one of them adds
+    # only the small difference to that combination, which is another one in every fold: its features, scaled to a
+    # length of one, would mainly tell the folds.
+    beside = np.vstack([descents - own @ np.linalg.lstsq(own, descents, rcond=None)[0] for own in lengths_of_free])
+    _, sizes, right = np.linalg.svd(beside, full_matrices=False)
+    kept = min(_MOST, int((sizes > _RANK * np.linalg.norm(descents, 2)).sum()))
     # the same combinations of slopes in every fold, so that a direction means the same there
     combined = right[:kept].T / sizes[:kept]
     found = []
