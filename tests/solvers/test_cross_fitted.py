@@ -152,15 +152,6 @@ def test_a_path_is_hardly_worse_than_fits_from_the_start(rows):
         assert found.objective_ <= 1.02 * fitted(rows, kappa=kappa).objective_
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("alpha", [0.3, 1.0])
-def test_a_strong_penalty_leaves_a_model_better_than_a_constant(rows, alpha):
-    """With the whole penalty in the folds, their models would tell the labels of rows that they have not seen."""
-    found = fitted(rows, "cross_fitted", alpha=alpha)
-    assert found.status_ == "optimal"
-    share = rows[1].mean()
-    assert found.objective_ < -share * np.log(share) - (1 - share) * np.log(1 - share)
-=======
 def test_a_strong_penalty_leaves_a_model_nearly_as_good_as_that_of_all_coefficients(rows):
     """A direction that the others make superfluous tells the folds, and the few numbers were chosen by it."""
     objectives = []
@@ -181,7 +172,6 @@ def test_features_of_rows_not_seen_vary_as_those_of_all_rows(rows, make_problem,
     span = CrossFittedSpan.of(problem, data.folds(5), np.random.default_rng(0))
     seen = problem.model.column_scores(span.columns, data)
     assert np.all(span.features.std(axis=0) < 1.5 * seen.std(axis=0))
->>>>>>> pal
 
 
 def test_where_the_span_keeps_no_bound_the_training_rows_alone_count():
