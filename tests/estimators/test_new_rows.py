@@ -502,15 +502,17 @@ def test_the_bound_of_a_fit_that_aims_lower_for_new_rows_is_not_called_kappa():
         model.set_params(constraint="statistical_parity").fit(X[:, :2], y, sensitive_features=groups)
 
 
-def test_where_models_of_folds_are_other_ones_the_bound_on_training_rows_becomes_smaller():
-    rng = np.random.default_rng(3)
+@pytest.mark.parametrize("seed", [2, 4, 9])
+def test_where_models_of_folds_are_other_ones_the_bound_on_training_rows_becomes_smaller(seed):
+    rng = np.random.default_rng(seed)
     groups, X = np.arange(100) % 2, rng.normal(size=(100, 60))
     X[:, 0] += 1.5 * groups
     y = (X[:, :2].sum(axis=1) + rng.normal(size=100) > 0.75).astype(int)
     model = fitted(rates(0.2, promise="new_rows", new_row_folds=2), (X, y, groups))
     (gap,), (value,) = model.new_row_gaps_.values(), model.constraint_values_.values()
     most = 0.2 + model.granularity_["demographic_parity"]
-    assert model.status_ == "optimal"  # where the cross-fitted scores have a gap of 0.02, their combination has 0.48
+    # cross-fitted scores keep the bound, and their combination by the models of all rows is 0.4 and more beyond it
+    assert model.status_ == "optimal"
     assert max(gap.estimate, value) <= most
 
 
