@@ -69,7 +69,7 @@ def _standard_error(constraint: Any, data: FairData, scores: np.ndarray, units: 
     at = scores[rows] if own.all() else np.where(own, scores[rows], constraint.decision_threshold + sides)
     drawn = constraint.on(data.at(rows))
 
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(1)  # other draws than those of the rows
 
     def weights(factors: np.ndarray) -> np.ndarray:
         factors = factors[place]

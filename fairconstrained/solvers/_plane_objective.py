@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 
+from fairconstrained.cells import quotients
 from fairconstrained.models import Rescaling
 from fairconstrained.objectives import BoundObjective
 from fairconstrained.problem import Problem
@@ -46,15 +47,18 @@ class PlaneObjective:
     def of_constants(self) -> PlaneObjective:
         """The objective of constant scores, which are those of u = 0.
 
-        Where it is a mean over rows, those of one group and target have equal losses there, and one stands for all.
+        Where it is a mean over rows, those of one group and target have equal losses there, and one stands for all, as
+        far as the objective has the same factor for all of them beside the weights of the data.
         """
         data, objective = self.problem.data, self.problem.objective
         if not (isinstance(objective, RowLosses) and isinstance(objective, Stochastic)):
             return self
+        given = data.weights.numpy()
+        factors = quotients(objective.row_weights(np.ones(1))[0], given).astype(np.float32)  # up to rounding
         # such rows stand together
-        columns = (data.codes, data.y.numpy(), self.rescaling.signs)
+        columns = (data.codes, data.y.numpy(), self.rescaling.signs, factors)
         starts = np.append(0, 1 + np.flatnonzero(np.any([column[1:] != column[:-1] for column in columns], axis=0)))
-        weights = torch.from_numpy(np.add.reduceat(data.weights.numpy(), starts))
+        weights = torch.from_numpy(np.add.reduceat(given, starts))
         return replace(self, standard=np.zeros_like(self.standard), representatives=(starts, weights))
 
     @cached_property

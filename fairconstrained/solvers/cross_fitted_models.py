@@ -272,13 +272,13 @@ def _directions(
         return pulled_back(model, data.at(rows), _columns(slopes[rows]))
 
     tables, gradients = list(map(hessian, by_fold)), list(map(pulled, by_fold))
-    own = np.zeros(model.n_params) if ridge is None else ridge
+    ridges = np.diag(np.zeros(model.n_params) if ridge is None else ridge)
     curvature, gradient = (
-        Curvature.of(model, reduce(np.add, tables) + np.diag(own), shrinkage),
+        Curvature.of(model, reduce(np.add, tables) + ridges, shrinkage),
         reduce(np.add, gradients),
     )
     share = 1 - 1 / len(by_fold)  # of the rows, and so of the sums over them
-    penalised_alike = replace(model, alpha=share * model.alpha)  # of whose rows the objective is a mean again
+    penalised_alike = replace(model, alpha=share * model.alpha)  # as their losses are sums over this share of the rows
     descents = curvature.descents(gradient)
     lengths_of_free = [curvature.lengths(own[: model.n_features]) for own in free]
     # Under a strong penalty the unconstrained model is nearly a combination of the directions. Then one of them adds
@@ -294,9 +294,7 @@ def _directions(
         of_parts = gradients if of_folds is None else [pulled(rows, of_folds[number]) for rows in by_fold]
         table, slope = (reduce(np.add, every[:number] + every[number + 1 :]) for every in (tables, of_parts))
         found.append(
-            _coefficients(
-                model, Curvature.of(penalised_alike, table + share * np.diag(own), shrinkage), slope @ combined
-            )
+            _coefficients(model, Curvature.of(penalised_alike, table + share * ridges, shrinkage), slope @ combined)
         )
     lengths = sizes[:kept, None] * right[:kept]
     return (_coefficients(model, curvature, gradient @ combined), found), lengths

@@ -62,14 +62,14 @@ class Span(Solver):
 
     .. math:: \min_{b} f(X B b) + \frac{\alpha}{2} \|b\|^2 \quad \text{s.t.} \quad c_j(X B b) \le 0
 
-    is the same problem with a few features :math:`X B`, which the augmented Lagrangian solves. With at most 2,000 rows,
-    a smooth and convex objective, and bounds on rates (not on ratios of them) at known thresholds, steps of
-    `SequentialQuadratic` and a random search within the exact bounds take its place, and it follows where these steps
-    do not settle. B is orthonormal, so that the penalty is the same. Without a penalty, B is orthonormal in the
-    curvature, whatever the units of the features are. The next round takes the directions at the scores found. Under
-    bounds on the order of up to 2,000 scores, such as statistical parity, it also begins anew with the widest
-    surrogate, so that the first one ends after one outer iteration. If no round keeps the bounds, all coefficients are
-    chosen by the same methods.
+    is the same problem with a few features :math:`X B`, which the augmented Lagrangian solves. With at most 2,000
+    rows, a smooth and convex objective, and bounds on rates at known thresholds (not on ratios or predictive
+    values), steps of `SequentialQuadratic` and a random search within the exact bounds take its place, and it
+    follows where these steps do not settle. B is orthonormal, so that the penalty is the same. Without a penalty, B
+    is orthonormal in the curvature, whatever the units of the features are. The next round takes the directions at
+    the scores found. Under bounds that count up to 2,000 rows at levels, such as statistical parity, it also begins
+    anew with the widest surrogate, so that the first one ends after one outer iteration. If no round keeps the
+    bounds, all coefficients are chosen by the same methods.
 
     An evaluation costs as much as if X had ten columns, and ten coefficients cannot line up rows just below a
     threshold, so that bounds hold better on new rows. The promise for the training rows is the same as without a span.
@@ -87,7 +87,8 @@ class Span(Solver):
     max_rounds : int, default=2
         Largest number of rounds, each of which has a span of its own.
     min_gain : float, default=1e-3
-        Fraction of the objective that a round has to gain to be followed by another one.
+        Fraction of the objective that a round has to gain on the one before to be followed by another one. It is
+        always followed by one where either of them has not kept the bounds.
 
     References
     ----------

@@ -159,6 +159,8 @@ def test_a_strong_penalty_leaves_a_model_nearly_as_good_as_that_of_all_coefficie
         found = fitted(rows, "cross_fitted", alpha=alpha)
         assert found.status_ == "optimal"
         objectives.append(found.objective_)
+        share = rows[1].mean()
+        assert found.objective_ < -share * np.log(share) - (1 - share) * np.log(1 - share)
         if alpha > 0.5:  # few directions cost more under a weaker penalty
             assert found.objective_ <= 1.02 * fitted(rows, OLD, alpha=alpha).objective_
     assert np.all(np.diff(objectives) > 0)

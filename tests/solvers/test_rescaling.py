@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import minimize_scalar
 from scipy.special import logit
 
@@ -26,7 +27,7 @@ from fairconstrained.constraints.every_class import EveryClass
 from fairconstrained.data import FairData
 from fairconstrained.domains import L1Ball, Product
 from fairconstrained.models import ClassModel, LinearModel
-from fairconstrained.objectives import ClassWeights, Logistic, ZeroOne
+from fairconstrained.objectives import BoundLoss, ClassWeights, Logistic, ZeroOne
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import AugmentedLagrangian, _rescaling, best_rescaled, no_worse_than_constants
 from fairconstrained.solvers._plane_objective import PlaneObjective
@@ -461,6 +462,23 @@ def test_a_constant_score_is_judged_by_one_row_of_each_group_and_target(data, lo
     assert max(sizes) == 6
     assert value == pytest.approx(whole.value(best), rel=1e-12)
     assert best == pytest.approx(whole.least(np.array([0.0, 0.4]), shift), abs=1e-9)
+
+
+class _OwnShares(BoundLoss):
+    """A loss with a factor for every row, by its number in the data as they were given."""
+
+    @property
+    def shares(self):
+        return self.data.weights * torch.from_numpy(1.0 + self.data.order % 3)
+
+
+def test_a_constant_score_is_judged_by_all_rows_where_an_objective_has_factors_of_its_own(data):
+    problem = problem_of(data, DemographicParity(0.1))
+    problem = replace(problem, objective=_OwnShares(Logistic(), data))
+    state = np.random.default_rng(0).normal(size=problem.n_params)
+    whole = ScorePlane.of(Proposal(problem, state), np.zeros(1)).objective
+    point = np.array([0.0, 0.4])
+    assert whole.of_constants.value(point) == pytest.approx(whole.value(point), rel=1e-12)
 
 
 @pytest.mark.parametrize("lowest", [0.0, 5.0])
