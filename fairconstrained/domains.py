@@ -119,6 +119,9 @@ class _Ellipsoid(Domain):
 
     lengths: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"ellipsoid with half axes of {self.lengths.min():.3g} to {self.lengths.max():.3g}"
+
     def project(self, x: np.ndarray) -> np.ndarray:
         """``x / (1 + multiplier / lengths**2)``, with the multiplier by Newton's method.
 

@@ -8,10 +8,17 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L1Ball, L2Ball, Product
 from fairconstrained.models.scales import Scales
 
-__all__ = ["AUTO", "within"]
+__all__ = ["AUTO", "enlarged", "within"]
 
 #: Value of a radius for a ball of the coefficients of standardised features.
 AUTO = "auto"
+
+
+def enlarged(name: str, radius: float | str | None) -> str:
+    """Advice to enlarge a ball by the parameter of that name, to follow other advice; empty where there is no ball."""
+    if radius is None:
+        return ""
+    return f", set {name}=None" if isinstance(radius, str) else f", raise {name}"
 
 
 def within(

@@ -81,8 +81,8 @@ class ModuleScores(LinearScores):
         place of ``n_features``. Parameters that require no gradient stay as they are. Standardise the features.
     hidden_layer_sizes : sequence of int, default=None
         Widths of the hidden layers of a multilayer perceptron that is built as the module. If no feature has a standard
-        deviation of 1 or more, the penalty ``alpha`` counts as if all were multiplied until the largest is 1; not with
-        a solver that has published settings.
+        deviation of 1 or more, it takes all of them divided by the largest one, so that the penalty does not hold it
+        back. It does not with a solver that has published settings, nor in ``partial_fit`` of `AUCFairClassifier`.
     activation : {"relu", "tanh", "logistic", "silu", "softplus"}, default="relu"
         Activation function of its hidden layers.
 
@@ -135,19 +135,18 @@ class ModuleScores(LinearScores):
     def _network(self, data: FairData, **size: Any) -> Perceptron:
         """The network of ``hidden_layer_sizes``, in units of the features if all of them are small.
 
-        Where this fit goes on from the last one, the units stay, as parameters mean the same then. For a solver with
-        published settings the network takes the features as they are, so that its problem is the published one.
+        Where this fit goes on from the last one, the units stay, as parameters mean the same then. Otherwise, for a
+        solver with published settings, the network takes the features as they are: its problem is the published one.
         """
         assert self.hidden_layer_sizes is not None  # a network is asked for
         layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
         network = Perceptron(layers, **size, activation=self.activation)
-        if self.solver in self._published:
-            return network
-        known: float | None = getattr(self, "_unit", None)
-        if known is not None and (self.warm_start or self._compares_all_groups):
-            return replace(network, unit=known)
-        network = network.enlarging(data)
-        self._unit = network.unit
+        layout, unit = getattr(self, "_unit", (None, 1.0))
+        if layout == network.layout and (self.warm_start or self._compares_all_groups):
+            network = replace(network, unit=unit)
+        elif self.solver not in self._published:
+            network = network.enlarging(data)
+        self._unit = network.layout, network.unit
         return network
 
 

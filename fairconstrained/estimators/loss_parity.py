@@ -82,8 +82,9 @@ class LossParityClassifier(
         larger one, or their sum, as in the paper. Without effect on the other constraints.
     hidden_layer_sizes : sequence of int, default=(64, 32)
         Widths of the hidden layers. Standardise the features: `fit` warns of those that are too large to learn from.
-        If no feature has a standard deviation of 1 or more, ``alpha`` counts as if all were multiplied until the
-        largest is 1; not with a solver of the paper.
+        If no feature has a standard deviation of 1 or more, the network takes all of them divided by the largest one,
+        so that the penalty does not hold it back; not with a solver of the paper. The rows of the first `partial_fit`
+        decide for all.
     activation : {"relu", "logistic", "tanh", "silu", "softplus"}, default="relu"
         Activation function of the hidden layers.
     solver : str, default="auto"

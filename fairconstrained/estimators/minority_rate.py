@@ -18,7 +18,7 @@ from fairconstrained.constraints import Constraint, MinorityShare
 from fairconstrained.constraints.minority_share import BoundMinorityShare
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L1Ball
-from fairconstrained.estimators._balls import AUTO, within
+from fairconstrained.estimators._balls import AUTO, enlarged, within
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators._rows import check_squares
@@ -181,7 +181,7 @@ class MinorityRateClassifier(
     }
 
     def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
-        return f"Lower min_share, raise l1_radius, or {self._longer(stopped_by)}."
+        return f"Lower min_share{enlarged('l1_radius', self.l1_radius)}, or {self._longer(stopped_by)}."
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

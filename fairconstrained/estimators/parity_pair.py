@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from fairconstrained.constraints import Constraint, ParityPair
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L2Ball
-from fairconstrained.estimators._balls import AUTO, within
+from fairconstrained.estimators._balls import AUTO, enlarged, within
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._stationarity import TellsStationarity
@@ -119,7 +119,7 @@ class ParityPairClassifier(
     _constraint_names = ("parity_pair",)
 
     def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
-        return f"Raise kappa or radius, or {self._longer(stopped_by)}."
+        return f"Raise kappa{enlarged('radius', self.radius)}, or {self._longer(stopped_by)}."
 
     def _objective(self) -> Objective:
         return TruncatedLogistic(self.truncation)

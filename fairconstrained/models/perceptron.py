@@ -28,7 +28,8 @@ __all__ = ["Perceptron"]
 #: Rows of a pass; it takes up to three times as long for each of eight times as many.
 _AT_ONCE = 1024
 
-#: Root of the mean square of a feature beyond which the first layer's units hardly depend on any smaller one.
+#: Root of the mean square of a feature beyond which the first layer's units hardly depend on any smaller one. It is in
+#: the network's unit, as is the next one.
 _LARGE = 10.0
 #: Largest absolute value of a feature that is too small.
 _SMALL = 1e-3
@@ -143,7 +144,7 @@ class Perceptron(ModuleModel):
     @override
     def unscaled_columns(self, data: FairData) -> np.ndarray:
         weights = data.weights.numpy()
-        return np.flatnonzero(squares(self.row_features(data), weights) > _LARGE**2 * weights.sum())
+        return np.flatnonzero(squares(self.row_features(data), weights) > (_LARGE * self.unit) ** 2 * weights.sum())
 
     @property
     @override

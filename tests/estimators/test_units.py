@@ -178,16 +178,47 @@ def test_networks_of_small_features_are_those_of_large_ones(rows, kind):
 def test_a_network_that_goes_on_keeps_its_units(rows, name):
     """In other units, the same parameters would be another network."""
     X, y, groups = rows
-    own = {"hidden_layer_sizes": (4,), "solver": "sgd", "learning_rate": 1e-12, "max_epochs": 1, "random_state": 0}
+    own = {"hidden_layer_sizes": (4,), "solver": "sgd", "learning_rate": 0.1, "max_epochs": 1, "random_state": 0}
     model = LossParityClassifier(None, **own, warm_start=True, new_row_folds=None)
     extra = {"classes": [0, 1], "groups": [0, 1]} if name == "partial_fit" else {}
-    model.set_params(learning_rate=0.1)
     getattr(model, name)(0.1 * X, y, sensitive_features=groups, **extra)
     before = model.decision_function(X)
     assert np.ptp(before) > 0.01
     model.set_params(learning_rate=1e-12, max_epochs=2)
     getattr(model, name)(0.01 * X, y, sensitive_features=groups, **extra)
     np.testing.assert_allclose(model.decision_function(X), before, rtol=1e-6)
+
+
+def test_units_are_those_of_the_parameters_that_a_fit_goes_on_from(rows):
+    X, y, groups = rows
+    own = {"hidden_layer_sizes": (4,), "warm_start": True, "new_row_folds": None, "random_state": 0}
+    model = LossParityClassifier(0.5, **own, solver="ssl_alm", max_epochs=1)
+    model.fit(0.05 * X, y, sensitive_features=groups)
+    before = model.decision_function(0.05 * X)
+    model.set_params(solver="sgd", kappa=None, solver_options=None, learning_rate=1e-12, max_epochs=2)
+    model.fit(0.05 * X, y, sensitive_features=groups)
+    np.testing.assert_allclose(model.decision_function(0.05 * X), before, atol=1e-9)
+    # another network begins anew, and so do its units
+    model.fit(0.001 * X[:, :2], y, sensitive_features=groups)
+    started = clone(model).fit(X, y, sensitive_features=groups)
+    model.fit(X, y, sensitive_features=groups)
+    np.testing.assert_allclose(model.decision_function(X), started.decision_function(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "radius"), [(MinorityRateClassifier, "l1_radius"), (ParityPairClassifier, "radius")])
+@pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.FairnessWarning")  # probabilities are bounded
+def test_a_default_ball_is_that_of_standardised_features(rows, kind, radius):
+    X, _, groups = rows
+    y = (X[:, 0] > 0.2).astype(int)  # the ball alone keeps coefficients from becoming infinite
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    bound = {"min_share": 0.2, "minority": 1} if kind is MinorityRateClassifier else {"kappa": 3.0}
+    number = 20.0 if radius == "l1_radius" else 10.0
+    own = {**bound, "alpha": 0.0, "new_row_folds": None}
+    expected = kind(**own, **{radius: number}).fit(X, y, sensitive_features=groups)
+    order = 1 if radius == "l1_radius" else 2
+    assert np.linalg.norm(expected.coef_.ravel(), order) == pytest.approx(number, rel=1e-3)
+    found = kind(**own).fit(0.01 * X, y, sensitive_features=groups)
+    np.testing.assert_allclose(0.01 * found.coef_, expected.coef_, rtol=0.01, atol=0.01)
 
 
 @pytest.mark.parametrize("kind", [MinorityRateClassifier, ParityPairClassifier])
