@@ -141,12 +141,12 @@ class ModuleScores(LinearScores):
         assert self.hidden_layer_sizes is not None  # a network is asked for
         layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
         network = Perceptron(layers, **size, activation=self.activation)
-        layout, unit = getattr(self, "_unit", (None, 1.0))
-        if layout == network.layout and (self.warm_start or self._compares_all_groups):
+        layout, (known, unit) = str(network.layout), getattr(self, "_unit", ("", 1.0))
+        if known == layout and (self.warm_start or self._compares_all_groups):
             network = replace(network, unit=unit)
         elif self.solver not in self._published:
             network = network.enlarging(data)
-        self._unit = network.layout, network.unit
+        self._unit = layout, network.unit  # plain types are saved without further trust
         return network
 
 

@@ -28,6 +28,8 @@ __all__ = ["MomentSolver", "QuadraticOptimum", "minimise_quadratic"]
 
 #: Eigenvalues of the scaled objective below this fraction of the largest one are rounding errors.
 _ROUNDING = 1e-11
+#: Runs of L-BFGS-B, which also ends where rounding hides what a step has gained. Each begins where the last one ended.
+_RUNS = 3
 #: Multipliers below this fraction of the largest one are those of slack components.
 _INACTIVE = 1e-9
 
@@ -137,19 +139,19 @@ def minimise_quadratic(
     optimum : QuadraticOptimum
     """
     dual = _Dual(objective.hessians[objective.which[0]] + np.diag(penalty), objective.b[0], constraints)
-    lowest = (
-        minimize(
+    multipliers, n_iter, allowed = np.zeros(constraints.c.size), 0, 1e3 * accuracy
+    for _ in range(_RUNS if constraints.c.size else 0):
+        lowest = minimize(
             dual,
-            np.zeros(constraints.c.size),
+            multipliers,
             jac=True,
             method="L-BFGS-B",
             bounds=[(0, None)] * constraints.c.size,
-            options={"maxiter": max_iter, "maxcor": 20, "ftol": 0.0, "gtol": accuracy},
+            options={"maxiter": max_iter - n_iter, "maxcor": 20, "ftol": 0.0, "gtol": accuracy},
         )
-        if constraints.c.size
-        else None
-    )
-    multipliers = np.empty(0) if lowest is None else lowest.x
+        multipliers, n_iter = lowest.x, n_iter + int(lowest.nit)
+        if (-lowest.jac).max() <= allowed or n_iter >= max_iter:
+            break
     multipliers = np.where(multipliers > _INACTIVE * multipliers.max(initial=0.0), multipliers, 0.0)
     u, values = dual.minimiser(multipliers)
     violation = float(values.max(initial=0.0))
@@ -159,8 +161,8 @@ def minimise_quadratic(
         multipliers=multipliers,
         objective=float(objective.values(w)[0] + penalty @ w**2 / 2),
         violation=violation,
-        n_iter=1 if lowest is None else max(1, int(lowest.nit)),
-        converged=lowest is None or violation <= 1e3 * accuracy,
+        n_iter=max(1, n_iter),
+        converged=not constraints.c.size or violation <= allowed,
     )
 
 
