@@ -139,7 +139,7 @@ def in_processes(size: int, rows: Callable[..., Any], *arguments: Any, share: fl
     """Return what a fit in so many processes takes in every one of them, see `_part`; None: equal shares."""
     # copies of a process that has imported what they need, which takes longer than a small fit
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["benchmarks.distributed", "fairconstrained.estimators.partial_parity"])
+    context.set_forkserver_preload(["benchmarks._common", "fairconstrained.estimators.partial_parity"])
     answers = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
         given = (size, 1 / size if share is None else share, str(Path(folder) / "store"), rows, arguments, answers)
