@@ -18,9 +18,8 @@ from fairconstrained.reporting import fairness_report
 def missed(rows: MetricRows) -> Comparison:
     """Positives among the negative decisions in each group: a rate, so that exact binomial bounds hold."""
     labels = check_binary_labels(rows.y_true, rows.response)
-    groups = check_groups(rows.sensitive_features, None, labels.y_true.size).groups
-    contrast = PairGaps(n_groups=len(groups.names))
-    return Comparison(labels.y_true, ~labels.y_pred[None], ("rejected",), groups, contrast)
+    contrast = PairGaps(n_groups=len(rows.groups.names))
+    return Comparison(labels.y_true, ~labels.y_pred[None], ("rejected",), rows.groups, contrast)
 
 
 @register(

@@ -97,6 +97,11 @@ class Sample:
         """Number of rows."""
         return int(np.shape(self.response)[0])
 
+    @property
+    def groups(self) -> Groups:
+        """Groups of the rows as the metric takes them; see `groups_of`."""
+        return groups_of(self.metric, self.sensitive_features)
+
     def gap_of(self, y_true: Any, response: Any, **rows: Any) -> float:
         """Return the gap that is to be small, on any rows; ``rows`` are arguments with an entry for each of them."""
         value = float(self.metric(y_true, response, **{**self.params, **rows}))

@@ -58,6 +58,8 @@ class MetricRows(Protocol):
         Predictions, scores or probabilities of the model.
     sensitive_features : object
         Groups of the rows; None for a metric that compares no groups.
+    groups : Groups
+        Groups of the rows as the metric takes them: columns of booleans may say who is in which, or be combined.
     params : dict
         Further arguments of the metric.
     """
@@ -68,6 +70,8 @@ class MetricRows(Protocol):
     def response(self) -> np.ndarray: ...  # noqa: D102
     @property
     def sensitive_features(self) -> Any: ...  # noqa: D102
+    @property
+    def groups(self) -> Groups: ...  # noqa: D102
     @property
     def params(self) -> dict[str, Any]: ...  # noqa: D102
 

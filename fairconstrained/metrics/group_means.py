@@ -52,7 +52,7 @@ def _losses(rows: MetricRows) -> Comparison:
     notion = LOSS_NOTIONS[rows.params.get("constraint", "demographic_parity")]._replace(
         reference=rows.params.get("reference", "pairwise"), agg_labels=rows.params.get("agg_labels", "max")
     )
-    facts: dict[str, Any] = {"overlapping": True, "limits": None, "counts_events": False}
+    facts: dict[str, Any] = {"limits": None, "counts_events": False}
     of_classes = checked_class_scores(rows.y_true, rows.response)
     if of_classes is None:
         return _compared(rows, ROW_LOSSES[rows.params.get("loss", "log_loss")], notion, **facts)
@@ -69,8 +69,7 @@ def _rates(rows: MetricRows) -> Comparison:
     rate = rows.params.get("rate", "indicator")
     notion = rate_notion(rows.params.get("constraint", "demographic_parity"), rate)
     limits = None if rate == "hinge" else (0.0, 1.0)
-    facts = {"overlapping": True, "limits": limits, "counts_events": rate == "indicator"}
-    return _compared(rows, RATES[rate], notion, **facts)
+    return _compared(rows, RATES[rate], notion, limits=limits, counts_events=rate == "indicator")
 
 
 def _compared(

@@ -239,9 +239,7 @@ class RatesMeasured(NamedTuple):
         return rows.groups.table(**dict(zip(columns, self.means, strict=True)), gap=self.gaps)
 
 
-def rates_compared(
-    rows: MetricRows, rate: Rate, reference: Reference, strata: Any = None, overlapping: bool = False
-) -> Comparison:
+def rates_compared(rows: MetricRows, rate: Rate, reference: Reference, strata: Any = None) -> Comparison:
     """Rates of the groups, as certificates compare them; of a floor the largest complement."""
     scores = check_scores(rows.response, rows.y_true)
     targets = np.ones(scores.size)
@@ -261,7 +259,6 @@ def rates_compared(
         tuple(name.removeprefix(", ") or "all rows" for name in notion.block_names),
         notion,
         limits=(0.0, 1.0) if rate.most == 1 else None,
-        overlapping=overlapping,
         counts_events=rate.counts_rows,
     )
 
@@ -277,13 +274,7 @@ _CONTRASTS: dict[Reference, Callable[..., Contrast]] = {
 
 
 def means_compared(
-    rows: MetricRows,
-    values: np.ndarray,
-    blocks: np.ndarray,
-    names: tuple[str, ...],
-    notion: Notion,
-    overlapping: bool = False,
-    **facts: Any,
+    rows: MetricRows, values: np.ndarray, blocks: np.ndarray, names: tuple[str, ...], notion: Notion, **facts: Any
 ) -> Comparison:
     """Return the comparison of the groups' means in every block by the rule of the notion.
 
@@ -295,12 +286,10 @@ def means_compared(
     names : tuple of str
         Names of the blocks.
     notion : Notion
-    overlapping : bool, default=False
-        Whether the metric takes groups that overlap.
     **facts
         Further fields of `Comparison`.
     """
-    groups = check_groups(rows.sensitive_features, None, values.size, overlapping).groups
+    groups = rows.groups
     contrast = _CONTRASTS[notion.reference](
         n_blocks=len(blocks), n_groups=len(groups.names), fold=notion.agg_labels, agg=rows.params.get("agg", "max")
     )
@@ -316,7 +305,7 @@ def _named(params: dict[str, Any]) -> tuple[Rate, Reference]:
 
 
 def _compared(rows: MetricRows) -> Comparison:
-    return rates_compared(rows, *_named(rows.params), strata=rows.params.get("strata"), overlapping=True)
+    return rates_compared(rows, *_named(rows.params), strata=rows.params.get("strata"))
 
 
 def given_of(rate: Rate, reference: Reference) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ def partial_statistical_parity_gap(
 def _selection(rows: MetricRows) -> Comparison:
     """Ranks of one threshold in the groups."""
     scores = check_scores(rows.response)
-    groups = check_groups(rows.sensitive_features, None, scores.size).groups
+    groups = rows.groups
     above = scores > rows.params.get("threshold", 0.0)
     return Comparison(above, everyone(scores.size), ("all",), groups, contrast_of_ranks(rows.params, groups.names))
 

@@ -47,7 +47,7 @@ def _by_label(rows: MetricRows, among: Sequence[int] = (0, 1)) -> Comparison:
             "Its bounds need an interval with known ends; with ranks='group' its ends within a label are estimates."
         )
     scores = check_scores(rows.response)
-    groups = check_groups(rows.sensitive_features, None, scores.size).groups
+    groups = rows.groups
     positive, labels = check_true_labels(rows.y_true)
     blocks, names = label_blocks(positive, "y_true", labels, among)
     above = scores > rows.params.get("threshold", 0.0)

@@ -43,7 +43,7 @@ def _positive_rates(rows: MetricRows) -> Comparison:
     """Rates of all groups."""
     rate = rows.params.get("rate", "indicator")
     scores = check_scores(rows.response, rows.y_true)
-    groups = check_groups(rows.sensitive_features, None, scores.size).groups
+    groups = rows.groups
     values = RATES[rate](scores, np.ones(scores.size))
     contrast = ParityPairs(n_groups=len(groups.names), beta=rows.params.get("beta", 1.0))
     return Comparison(values, everyone(scores.size), ("all",), groups, contrast, counts_events=rate == "indicator")

@@ -1,4 +1,4 @@
-"""Centres and scales of the features, from one pass over rows that may be sparse, in files or in other processes."""
+"""Centres and scales of the features, from two passes over rows that may be sparse, in files or in other processes."""
 
 from __future__ import annotations
 
