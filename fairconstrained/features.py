@@ -137,12 +137,21 @@ def squares(X: Any, weights: np.ndarray, centre: np.ndarray | None = None) -> np
 
 
 @singledispatch
-def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
+def weighted_gram(X: Any, weights: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
     """Return the weighted sums of the products of every two features; ndarray of shape (n_features, n_features).
 
-    The weights of the rows are at least 0: the product of a table with itself takes BLAS half the time.
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    weights : ndarray of shape (n_samples,)
+        At least 0: the product of a table with itself takes BLAS half the time.
+    centre : ndarray of shape (n_features,), optional
+        Subtracted from the features before they are multiplied, as in `squares`.
     """
-    return reduce(add, (_gram(_scaled(block, np.sqrt(weights[rows]))) for rows, block in row_blocks(X)))
+    if centre is not None and sp.issparse(X):
+        return reduce(add, (_gram_about(block, weights[rows], centre) for rows, block in _in_blocks(X)))
+    blocks = ((rows, block if centre is None else block - centre) for rows, block in row_blocks(X))
+    return reduce(add, (_gram(_scaled(block, np.sqrt(weights[rows]))) for rows, block in blocks))
 
 
 @singledispatch
@@ -331,8 +340,7 @@ def _squares_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarra
     """`squares` of the distances of CSR rows from a centre, without a copy that stores all zeros."""
     found, stored, lacking = (np.zeros(X.shape[1]) for _ in range(3))
     for rows, part in _in_blocks(X):
-        block = part if part.has_canonical_format else part.copy()
-        block.sum_duplicates()
+        block = _canonical(part)
         distances, present = block.data - centre[block.indices], np.ones(block.nnz)
         table = sp.csr_array(block.shape)
         for sums, values in ((found, distances**2), (stored, present)):
@@ -340,6 +348,28 @@ def _squares_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarra
         lacking += block.shape[0] - np.bincount(block.indices, minlength=X.shape[1])
     # a feature that is stored everywhere would otherwise have the rounding error of the sum of the weights
     return found + np.where(lacking > 0, np.maximum(weights.sum() - stored, 0.0), 0.0) * centre**2
+
+
+def _gram_about(block: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """`weighted_gram` of the distances of CSR rows from a centre.
+
+    Only a feature that is stored in every row is moved: the others are as far from zero as from their zeros, so that
+    they lose no digits when the centre is subtracted from their sums.
+    """
+    block = _canonical(block)
+    moved = np.where(np.bincount(block.indices, minlength=centre.size) == block.shape[0], centre, 0.0)
+    values = block.data - moved[block.indices]
+    block = _with_arrays(sp.csr_array(block.shape), values, block.indices, block.indptr)
+    left = centre - moved
+    cross = np.outer(left, _transposed(block) @ weights)
+    return _gram(_scaled(block, np.sqrt(weights))) - cross - cross.T + weights.sum() * np.outer(left, left)
+
+
+def _canonical(block: Any) -> Any:
+    """Return CSR rows in which no place is stored twice."""
+    found = block if block.has_canonical_format else block.copy()
+    found.sum_duplicates()
+    return found
 
 
 def _squared(block: Any, centre: np.ndarray | None = None) -> Any:

@@ -27,7 +27,7 @@ def test_products_are_those_of_a_float64_copy(layout, numbers):
     rng = np.random.default_rng(0)
     table = np.where(rng.random((230, 4)) < 0.7, rng.integers(-128, 128, (230, 4)), 0).astype(numbers)
     X, exact, weights, columns = layout(table), table.astype(float), rng.random(230), rng.normal(size=(4, 3))
-    slopes = rng.normal(size=(230, 2))
+    slopes, about = rng.normal(size=(230, 2)), exact - columns[:, 0]
     for found, expected in (
         (features.product(X, columns[:, 0]), exact @ columns[:, 0]),
         (features.product(X, columns), exact @ columns),
@@ -36,6 +36,7 @@ def test_products_are_those_of_a_float64_copy(layout, numbers):
         (features.as_dense(features.sums_of_products(X, sp.csc_array(slopes))), exact.T @ slopes),
         (features.squares(X, weights), (exact**2).T @ weights),
         (features.weighted_gram(X, weights), exact.T @ (exact * weights[:, None])),
+        (features.weighted_gram(X, weights, columns[:, 0]), about.T @ (about * weights[:, None])),
         (np.stack(features.extremes(X)), np.stack([exact.min(axis=0), exact.max(axis=0)])),
     ):
         assert found.dtype == np.float64
@@ -45,6 +46,7 @@ def test_products_are_those_of_a_float64_copy(layout, numbers):
 def test_numbers_at_the_same_place_of_a_sparse_row_are_added_before_they_are_squared():
     X = sp.csr_array(([1.0, 2.0, 3.0], [0, 0, 1], [0, 2, 3]), shape=(2, 2))
     np.testing.assert_array_equal(features.squares(X, np.ones(2)), [9.0, 9.0])
+    np.testing.assert_array_equal(features.weighted_gram(X, np.ones(2), np.ones(2)), [[5.0, -4.0], [-4.0, 5.0]])
 
 
 def test_places_of_64_bits_become_short_ones_where_they_fit():

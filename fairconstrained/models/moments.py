@@ -34,10 +34,7 @@ class Moments:
         """Return the moments of the rows of ``X``, an ndarray or a CSR matrix of shape (n_samples, n_features)."""
         total = float(weights.sum())
         mean = sums_of_products(X, weights) / total
-        if isinstance(X, np.ndarray):  # more exact, where a second matrix is at hand
-            centred = X - mean
-            return cls(total, mean, centred.T @ (weights[:, None] / total * centred))
-        return cls(total, mean, weighted_gram(X, weights / total) - np.outer(mean, mean))
+        return cls(total, mean, weighted_gram(X, weights / total, mean))
 
     def merged(self, other: Self) -> Self:
         """Return the moments of the rows of both."""

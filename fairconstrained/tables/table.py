@@ -363,17 +363,19 @@ def _product(X: Table, columns: np.ndarray) -> np.ndarray:
     return X.map_rows(partial(product, columns=columns))
 
 
-def _sum_of_parts(X: Table, columns: Any, function: Callable[..., Any]) -> Any:
-    return X.reduce_rows(function, add, columns)
+@sums_of_products.register
+def _sums_of_products(X: Table, columns: Any) -> Any:
+    return X.reduce_rows(sums_of_products, add, columns)
 
 
-for _function in (sums_of_products, weighted_gram):
-    _function.register(Table, partial(_sum_of_parts, function=_function))
+def _sums_about(
+    X: Table, weights: np.ndarray, centre: np.ndarray | None = None, *, function: Callable[..., Any]
+) -> np.ndarray:
+    return X.reduce_rows(partial(function, centre=centre), add, weights)
 
 
-@squares.register
-def _squares(X: Table, weights: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
-    return X.reduce_rows(partial(squares, centre=centre), add, weights)
+for _function in (squares, weighted_gram):
+    _function.register(Table, partial(_sums_about, function=_function))
 
 
 @extremes.register

@@ -203,13 +203,15 @@ def _squares(X: _TorchTable, weights: np.ndarray, centre: np.ndarray | None = No
 
 
 @weighted_gram.register
-def _weighted_gram(X: _TorchTable, weights: np.ndarray) -> np.ndarray:
-    moved = X.moved(weights)[:, None]
+def _weighted_gram(X: _TorchTable, weights: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
+    if centre is not None and X.is_sparse:  # as for squares
+        return weighted_gram(X._in_memory, weights, centre)
+    moved, origin = X.moved(weights)[:, None], X.moved(np.zeros(X.shape[1]) if centre is None else centre)
     if X.is_sparse:  # the product of two CSR tensors would be a third one, with almost no zeros
         every = X.moved(np.eye(X.shape[1]))
         found = [X.sums(moved * X.times(every[:, some])) for some in _columns(X.shape[1], len(X))]
         return torch.cat(found, dim=1).cpu().numpy()
-    scaled = (block * moved[rows].sqrt() for rows, block in X.blocks())
+    scaled = ((block - origin) * moved[rows].sqrt() for rows, block in X.blocks())
     return reduce(add, (block.t() @ block for block in scaled)).cpu().numpy()
 
 

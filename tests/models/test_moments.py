@@ -40,11 +40,12 @@ def test_mean_and_variance_of_the_scores(data, n_copies, fit_intercept, slices):
         np.testing.assert_allclose(covariances[0], covariances[0].T, atol=1e-14)
 
 
-def test_a_large_offset_costs_no_digits(make_data):
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_a_large_offset_costs_no_digits(make_data, sparse):
     data = make_data(counts=(9, 5))
     shares = data.group_weights
     _, expected = LinearModel(3).moments(data, data.slices, shares)
-    shifted = replace(data, X=data.X + 1e6)
+    shifted = replace(data, X=sp.csr_array(data.X + 1e6) if sparse else data.X + 1e6)
     _, covariances = LinearModel(3).moments(shifted, data.slices, shares)
     np.testing.assert_allclose(covariances, expected, atol=1e-8)
 

@@ -88,6 +88,7 @@ def test_the_numbers_are_those_of_an_array(layout, case):
     assert table.shape == expected.shape
     weights, slopes = np.arange(1.0, len(expected) + 1), np.random.default_rng(0).normal(size=(len(expected), 2))
     half, columns = len(expected) // 2, np.array([[1.0, -1.0], [2.0, 0.5], [0.0, 3.0]])
+    about = expected - columns[:, 0]
     np.testing.assert_array_equal(as_dense(rows_in_memory(table)), expected)
     for found, value in (
         (product(table, columns), expected @ columns),
@@ -97,6 +98,7 @@ def test_the_numbers_are_those_of_an_array(layout, case):
         (as_dense(sums_of_products(table, sp.csc_array(slopes))), expected.T @ slopes),
         (squares(table, weights), (expected**2).T @ weights),
         (weighted_gram(table, weights), expected.T @ (expected * weights[:, None])),
+        (weighted_gram(table, weights, columns[:, 0]), about.T @ (about * weights[:, None])),
         (map_rows(table, _sums), expected.sum(axis=1)),
         (as_dense(rows_in_memory(rows_of(table, slice(0, half)))), expected[:half]),
     ):

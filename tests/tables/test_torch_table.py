@@ -68,6 +68,7 @@ def test_the_numbers_are_those_of_an_array(numbers, layout, device):
         (sums_of_products(table, sp.csc_array((23, 0))), np.empty((3, 0))),
         (squares(table, weights), (X**2).T @ weights),
         (weighted_gram(table, weights), X.T @ (X * weights[:, None])),
+        (weighted_gram(table, weights, X[0]), (X - X[0]).T @ ((X - X[0]) * weights[:, None])),
         (products_by_group(table, columns, groups), products_by_group(X, columns, groups)),
         (products_by_code(table, columns, codes), products_by_code(X, columns, codes)),
         (extremes_by_group(table, groups[::2]), extremes_by_group(X, groups[::2])),
