@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor
 from typing_extensions import override
 
+from fairconstrained.cells import cell_sums
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import IntervalConstraint
 from fairconstrained.constraints._last_of_scores import LastOfScores
@@ -165,8 +166,13 @@ class BoundStatisticalParity(BoundSplitParity):
     @property
     @override
     def value_by_chance(self) -> float:
-        rng = np.random.default_rng(0)  # the same in every fit
-        return float(np.mean([self.metric(rng.random(self.data.n_samples)) for _ in range(_DRAWS)]))
+        data, rng = self.data, np.random.default_rng(0)  # the same in every fit
+        weights = data.weights.numpy()
+        mass = cell_sums(data.codes, data.n_groups, weights)
+        rows = np.lexsort((weights, data.codes, mass[data.codes]))  # neither names of groups nor the rows' order matter
+        draws = np.empty((_DRAWS, data.n_samples))
+        draws[:, rows] = rng.random(draws.shape)
+        return float(np.mean([self.metric(scores) for scores in draws]))
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """Implement `BoundConstraint.values_at_cuts`; only the order of the scores counts."""

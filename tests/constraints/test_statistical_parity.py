@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from fairconstrained.constraints import BoundConstraint, StatisticalParity
+from fairconstrained.data import FairData
 from fairconstrained.metrics.ranks import rank_table
 
 FORMS = [(interval, normalize) for interval in [(0.0, 1.0), (0.0, 0.33), (0.27, 0.71)] for normalize in (True, False)]
@@ -261,3 +262,18 @@ def test_metrics_of_several_models_are_those_of_each(make_data, normalize):
     scores = np.round(rng.normal(size=(3, data.n_samples)), 1)  # with ties
     scores[2] = rng.normal(size=data.n_samples)
     np.testing.assert_allclose(constraint.metrics(scores), [constraint.metric(own) for own in scores], atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_gap_by_chance_depends_on_neither_names_of_groups_nor_the_order_of_rows(weighted):
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [60, 25, 40])
+    weights = rng.uniform(0.5, 2, 125) if weighted else np.ones(125)
+    found = []
+    for names in ((0, 1, 2), (2, 0, 1)):
+        order = rng.permutation(125)
+        groups = np.array(names)[codes[order]]
+        data = FairData.from_arrays(np.zeros((125, 1)), np.ones(125), groups, ("a", "b", "c"), weights[order])
+        found.append(StatisticalParity(0.5, interval=(0, 0.5)).unchecked(data).value_by_chance)
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+    assert 0.05 < found[0] < 0.5
