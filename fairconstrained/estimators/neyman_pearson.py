@@ -19,7 +19,8 @@ from fairconstrained.checks.messages import is_number, shortened
 from fairconstrained.constraints import Constraint
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
 from fairconstrained.data import FairData
-from fairconstrained.domains import Domain, L2Ball, Product
+from fairconstrained.domains import Domain, L2Ball
+from fairconstrained.estimators._balls import AUTO, half_axes, within
 from fairconstrained.estimators._classes import ClassOutputs
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import OBJECTIVES
@@ -44,6 +45,8 @@ from fairconstrained.solvers.smooth import Stop, minimise
 
 __all__ = ["NeymanPearsonClassifier"]
 
+#: Radius for standardised features.
+_RADIUS = 10.0
 #: When the minimisation ends with whose model the augmented Lagrangian begins.
 _START = Stop(max_iter=200, gtol=1e-3)
 
@@ -78,8 +81,10 @@ class NeymanPearsonClassifier(
         recall, kept up to the share of one row in its class.
     truncation : float, default=2.0
         The a of the truncated logistic loss :math:`a \log(1 + \log(1 + e^{-m}) / a)`.
-    radius : float or None, default=None
-        Limit of :math:`\|w_k\|` for every class, for linear scores only; intercepts are free. None: no limit.
+    radius : float, "auto" or None, default=None
+        Limit of :math:`\|w_k\|` for every class, for linear scores only; intercepts are free. A number is a limit on
+        the coefficients themselves, so features should have similar scales. "auto": 10, for the coefficients of the
+        standardised features, so that the units of the features do not matter. None: no limit.
     compute_stationarity : bool, default=False
         Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit; for
         bounds on losses.
@@ -126,7 +131,7 @@ class NeymanPearsonClassifier(
     loss: str = parameter("truncated_logistic", [StrOptions({"truncated_logistic", "logistic", "hinge"})])
     constraint: str = parameter("loss", [StrOptions({"loss", "error"})])
     truncation: float = parameter(2.0, [Interval(Real, 0, None, closed="neither")])
-    radius: float | None = parameter(None, [Interval(Real, 0, None, closed="neither"), None])
+    radius: float | str | None = parameter(None, [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO}), None])
 
     _unconstrained: ClassVar[str] = "bounds=None"
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED, "strata": UNUSED}
@@ -252,9 +257,7 @@ class NeymanPearsonClassifier(
             return None
         if self.module is not None or self.hidden_layer_sizes is not None:
             raise ValueError("radius is for linear scores, without module and hidden_layer_sizes; set it to None.")
-        ball, width = L2Ball(self.radius), data.n_features + self.fit_intercept
-        firsts = [k * width for k in range(len(self.classes_))]
-        return Product(tuple((slice(first, first + data.n_features), ball) for first in firsts))
+        return within(L2Ball, self.radius, _RADIUS, data, self.fit_intercept, len(self.classes_))
 
     def _auto_solver(self, problem: Problem) -> str:
         return self._default_solver if problem.model.is_linear else AdamLagrangian.name
@@ -275,7 +278,8 @@ class NeymanPearsonClassifier(
         everything = self._loss_of(problem.data, problem.data.labels)
         if start is None and isinstance(solver, AugmentedLagrangian) and problem.objective.loss != everything:
             free = replace(problem, constraints=(), domain=None)
-            start = Start(self._shrunk(_minimised(free, everything, problem.parametric.init(rng))))
+            items = cast(MarginModel, problem.model).items
+            start = Start(self._shrunk(_minimised(free, everything, problem.parametric.init(rng)), items))
         return super()._run(solver, problem, start, rng, watch)
 
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
@@ -288,13 +292,13 @@ class NeymanPearsonClassifier(
             return result
         return super()._rescaled(problem, result)
 
-    def _shrunk(self, params: np.ndarray) -> np.ndarray:
+    def _shrunk(self, params: np.ndarray, items: FairData) -> np.ndarray:
         """``params`` within the radius, by a factor for all, which leaves every prediction as it is."""
         if self.radius is None:
             return params
-        table = params.reshape(len(self.classes_), -1)
-        norms = np.linalg.norm(table[:, : self.n_features_in_], axis=1)
-        return params * (self.radius / max(norms.max(), self.radius))
+        coefficients = params.reshape(len(self.classes_), -1)[:, : items.n_features]
+        axes = half_axes(self.radius, _RADIUS, items, self.fit_intercept)
+        return params / max(np.linalg.norm(coefficients / axes, axis=1).max(), 1.0)
 
     def _asks_for_fairness(self) -> bool:
         return False  # there are no groups to miss

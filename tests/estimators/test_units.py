@@ -126,6 +126,20 @@ def test_a_ball_of_coefficients_of_different_units(rows):
     assert (np.linalg.norm(tight.coef_, axis=1) <= 2.0 + 1e-9).all()
 
 
+def test_a_ball_of_standardised_features_has_no_units(rows):
+    X, y, _ = rows
+    y = (X[:, 0] > 0.2).astype(int)  # the ball alone keeps coefficients from becoming infinite
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = NeymanPearsonClassifier({0: 0.5}, loss="logistic", alpha=0.0, tol=1e-6)
+    units = np.array([100.0, 1.0, 0.01])
+    expected = clone(model).set_params(radius=10.0).fit(X, y)
+    found = clone(model).set_params(radius="auto").fit(X * units + 3.0, y)
+    for coefficients in (expected.coef_, found.coef_ * units):
+        assert np.linalg.norm(coefficients, axis=1).max() == pytest.approx(10.0, rel=1e-3)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=0.01)
+    assert found.status_ == expected.status_ == "optimal"
+
+
 def test_a_ball_that_leaves_tiny_features_nothing_to_do(rows):
     X, y, _ = rows
     with pytest.warns(ConvergenceWarning, match=TINY):
