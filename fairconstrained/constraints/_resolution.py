@@ -10,7 +10,7 @@ import numpy as np
 from fairconstrained.data import Cells
 from fairconstrained.groups import MERGED
 
-__all__ = ["FINEST", "CellSizes", "advice_on_numbers", "check_sizes", "resolution"]
+__all__ = ["FINEST", "CellSizes", "advice_on_numbers", "check_sizes", "helpful_settings", "resolution"]
 
 #: Weight that one row may have in a metric however small ``kappa`` is.
 FINEST = 0.02
@@ -107,6 +107,23 @@ def advice_on_numbers(n_small: int) -> str:
     return " If the groups are numbers, such as ages, cut them into bands first, for example with pandas.cut."
 
 
+def helpful_settings(n_groups: int, n_small: int, n_least: int = 2, is_merged: bool = False) -> str:
+    """Return the values of small_groups, joined by "or", that leave enough groups to compare; empty if none does.
+
+    Parameters
+    ----------
+    n_groups, n_small : int
+        The numbers of all groups, and of those that are too small.
+    n_least : int, default=2
+        The least number of groups that can be compared.
+    is_merged : bool, default=False
+        Whether small groups have been merged already.
+    """
+    n_merged = n_groups - max(n_small - 1, 1)  # a single small group is merged with the next larger one
+    leaves = {"'merge'": 0 if is_merged else n_merged, "'ignore'": n_groups - n_small}
+    return " or ".join(value for value, n_left in leaves.items() if n_left >= n_least)
+
+
 def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> None:
     """Raise ValueError, with the counts, if a cell has no rows, or one of its rows counts more than the limit.
 
@@ -154,7 +171,5 @@ def _remedy(sizes: CellSizes, cells: np.ndarray, limit: float) -> str:
     if n_groups <= 2:
         return "Pass more rows"
     is_merged = any(str(sizes.labels[cell]).startswith(MERGED) for cell in cells)
-    leaves_two = n_groups - sizes.small_groups(limit).size >= 2
-    ways = [way for way, helps in {"'merge'": not is_merged, "'ignore'": leaves_two}.items() if helps]
-    setting = f"Set small_groups={' or '.join(ways)}, or merge" if ways else "Merge"
-    return f"{setting} groups yourself"
+    settings = helpful_settings(n_groups, sizes.small_groups(limit).size, is_merged=is_merged)
+    return f"{f'Set small_groups={settings}, or merge' if settings else 'Merge'} groups yourself"

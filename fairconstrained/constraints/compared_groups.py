@@ -17,7 +17,7 @@ from fairconstrained.cells import cell_maxima, cell_sums
 from fairconstrained.checks.messages import shortened
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._resolution import CellSizes, advice_on_numbers, resolution
+from fairconstrained.constraints._resolution import CellSizes, advice_on_numbers, helpful_settings, resolution
 from fairconstrained.data import FairData
 from fairconstrained.groups import MERGED, Groups, Unions
 from fairconstrained.metrics.cell_means import Blocks, Notion, by_group
@@ -27,8 +27,8 @@ __all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits", "by_label", "group
 
 #: Value of ``min_group_size`` that asks for as many rows as ``kappa`` needs.
 AUTO = "auto"
-#: Advice about groups that are too small; the parameter of an estimator is for constraints that are given by name.
-_SMALL_GROUPS = "set small_groups='merge' or 'ignore' (in the constraint, where that is an object)"
+#: Addition to advice to set small_groups; the parameter of an estimator is for constraints that are given by name.
+_WHERE = "(in the constraint, where that is an object)"
 
 
 class GroupLimits(NamedTuple):
@@ -197,18 +197,17 @@ class ComparedGroups:
         if notion.strata is not None:  # the stratum tells what is missing
             cells = everything.cell_sizes(data, notion)
             counts = {label: int(n) for label, n in zip(cells.labels, cells.counts, strict=True) if n < min_size}
-        shown, of_user = shortened(counts), notion.mergeable
-        numbers = advice_on_numbers(len(counts))
+        shown, numbers = shortened(counts), advice_on_numbers(len(counts))
+        remedies = everything._remedies(notion, int(is_small.sum()), is_merged=small == "merge")
         if small == "error":
             if not min(counts.values()):
                 raise ValueError(
                     "these groups have no rows, or none with a label that is compared, so that their rates do not "
-                    f"exist: {shown}. Merge {of_user}, {_SMALL_GROUPS}, or bound a rate of all rows, as "
-                    f"demographic_parity does.{numbers}"
+                    f"exist: {shown}. {remedies}, or bound a rate of all rows, as demographic_parity does.{numbers}"
                 )
             raise ValueError(
                 f"these groups have fewer than min_group_size={min_size} rows (of a label that is compared, if any "
-                f"are): {shown}. Merge {of_user}, {_SMALL_GROUPS}, or lower min_group_size.{numbers}"
+                f"are): {shown}. {remedies}, or lower min_group_size.{numbers}"
             )
         if small == "ignore":
             return everything._without(is_small, None)
@@ -220,10 +219,20 @@ class ComparedGroups:
             merged = everything._without(is_small, MERGED)
         if merged.sizes(data, notion)[:, -1].min() < max(min_size, 1):
             raise ValueError(
-                f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. Merge "
-                f"{of_user}, set small_groups='ignore', or lower min_group_size."
+                f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. {remedies}, "
+                "or lower min_group_size."
             )
         return merged
+
+    def _remedies(self, notion: Notion, n_small: int, is_merged: bool) -> str:
+        """What helps against so many small groups, as long as it leaves enough of them to compare."""
+        n_groups, n_least = len(self.labels), self._fewest(notion)
+        kinds = notion.mergeable if n_groups > n_least else notion.mergeable_beside_groups
+        settings = helpful_settings(n_groups, n_small, n_least, is_merged)
+        ways = [f"merge {kinds}"] if kinds else []
+        ways += [f"set small_groups={settings} {_WHERE}"] if settings else []
+        found = ", ".join(ways or ["pass more rows"])
+        return found[0].upper() + found[1:]
 
     def _are_small(self, data: FairData, notion: Notion, min_size: int, limit: float) -> np.ndarray:
         """Whether groups have a cell of fewer rows, or one of whose rows has more than ``limit`` if it is below 1."""
@@ -246,9 +255,12 @@ class ComparedGroups:
 
     def differ(self, notion: Notion) -> bool:
         """Return whether there is anything to compare: two groups, a group and all rows, or a group and a limit."""
-        if notion.rule.works_on_one_group:
-            return len(self.labels) > 0
-        return len(self.labels) > (self.unions is None or notion.reference == "pairwise")
+        return len(self.labels) >= self._fewest(notion)
+
+    def _fewest(self, notion: Notion) -> int:
+        """The least number of groups with which there is anything to compare."""
+        compares_with_others = self.unions is None or notion.reference == "pairwise"
+        return 2 if compares_with_others and not notion.rule.works_on_one_group else 1
 
     def sizes(self, data: FairData, notion: Notion) -> np.ndarray:
         """Rows of every cell; ndarray of shape (n_blocks, n_groups)."""

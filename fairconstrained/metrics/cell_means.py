@@ -132,7 +132,12 @@ class Notion(NamedTuple):
     @property
     def mergeable(self) -> str:
         """Name of that which has more rows if a user merges some, for messages."""
-        return "groups" if self.strata is None else "strata, in each of which groups are compared, or groups"
+        return ", or ".join(filter(None, [self.mergeable_beside_groups, "groups"]))
+
+    @property
+    def mergeable_beside_groups(self) -> str:
+        """The same without the groups, where there are too few of them; empty where nothing else can be merged."""
+        return "" if self.strata is None else "strata, in each of which groups are compared"
 
     @property
     def sees_cells_only(self) -> bool:

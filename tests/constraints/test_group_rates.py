@@ -1,5 +1,7 @@
 """Any rate by any rule among any rows: the metric, components, gradients, cuts, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -274,10 +276,35 @@ def test_strata_that_lack_a_group_are_named():
     data = FairData.from_arrays(
         rng.normal(size=(200, 1)), rng.choice([-1.0, 1.0], 200), codes, ("a", "b"), strata=strata
     )
-    with pytest.raises(ValueError, match=r"'a, 1': 0.*Merge strata, in each of which groups are compared, or groups"):
-        GroupRates(within="strata").bind(data)
-    with pytest.raises(ValueError, match=r"'a, 1': 0.*Merge strata"):  # two groups are all that there is to merge
-        GroupRates(within="strata", small_groups="merge").bind(data)
+    # two groups are all that there is to compare
+    for small in ("error", "merge"):
+        with pytest.raises(
+            ValueError, match=r"'a, 1': 0.*\. Merge strata, .* compared, or bound"
+        ):
+            GroupRates(within="strata", small_groups=small).bind(data)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rule", "advice"),
+    [
+        ((5, 100), "pairwise", "Pass more rows"),
+        ((5, 100), "floor", "Merge groups, set small_groups='merge' or 'ignore' (in the"),
+        (
+            (5, 100, 100),
+            "pairwise",
+            "Merge groups, set small_groups='merge' or 'ignore' (in the constraint, where that",
+        ),
+        ((5, 6, 100), "pairwise", "Merge groups, set small_groups='merge' (in the constraint"),
+        ((5, 6, 7), "pairwise", "Merge groups, or lower"),
+    ],
+    ids=["two", "two floors", "three", "two of three", "three of three"],
+)
+def test_advice_on_small_groups_leaves_enough_to_compare(sizes, rule, advice):
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    y = np.where(np.arange(codes.size) % 2, 1.0, -1.0)
+    data = FairData.from_arrays(np.zeros((y.size, 1)), y, codes, tuple("abc"[: len(sizes)]))
+    with pytest.raises(ValueError, match=re.escape(f"}}. {advice}")):
+        GroupRates(rule=rule, kappa=0.5, min_group_size=10).bind(data)
 
 
 def test_one_group_has_a_floor_but_no_difference():
