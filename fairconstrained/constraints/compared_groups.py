@@ -225,7 +225,7 @@ class ComparedGroups:
         return merged
 
     def _remedies(self, notion: Notion, n_small: int, is_merged: bool) -> str:
-        """What helps against so many small groups, as long as it leaves enough of them to compare."""
+        """Advice against so many small groups, as far as it leaves enough of them to compare."""
         n_groups, n_least = len(self.labels), self._fewest(notion)
         kinds = notion.mergeable if n_groups > n_least else notion.mergeable_beside_groups
         settings = helpful_settings(n_groups, n_small, n_least, is_merged)

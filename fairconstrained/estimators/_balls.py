@@ -27,8 +27,13 @@ def half_axes(radius: float | str, usual: float, data: FairData, centred: bool) 
     Parameters
     ----------
     radius : float or "auto"
-    usual, data, centred
-        As in `within`.
+        A number is the size itself.
+    usual : float
+        Radius that "auto" stands for.
+    data : FairData
+        Rows by which the features are standardised.
+    centred : bool
+        Whether features may be centred.
     """
     if not isinstance(radius, str):
         return np.full(data.n_features, float(radius))

@@ -136,7 +136,7 @@ class Notion(NamedTuple):
 
     @property
     def mergeable_beside_groups(self) -> str:
-        """The same without the groups, where there are too few of them; empty where nothing else can be merged."""
+        """Name of that which users may merge where there are too few groups; empty where there is no such thing."""
         return "" if self.strata is None else "strata, in each of which groups are compared"
 
     @property
