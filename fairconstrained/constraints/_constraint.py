@@ -108,6 +108,11 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
         """Whether the metric is the largest level of a single group, which no model may bring near zero."""
         return False
 
+    @property
+    def limits_every_group(self) -> bool:
+        """Whether ``kappa`` is a limit of every group by itself, so that a single group has one as well."""
+        return self.bounds_from_below or self.bounds_levels
+
     def search_form(self) -> Constraint | None:
         """Return a constraint on the same gap of groups that do not overlap, whose thresholds can be searched exactly.
 

@@ -201,6 +201,14 @@ class TakesConstraint(BaseFairEstimator):
         """Return ``kappa`` by name, see `BaseFairEstimator.named_kappas`; of several constraints, each has its own."""
         return {name: constraint.kappa for name, constraint in self._by_name().items()}
 
+    @override
+    def _holds_vacuously(self, data: FairData) -> bool:
+        # without sensitive features, the label of all rows is None
+        is_single = data.n_groups - data.n_ignored == 1 and data.labels[0] is not None
+        if is_single and self._asked_for() and all(constraint.limits_every_group for constraint in self._asked_for()):
+            return False
+        return super()._holds_vacuously(data)
+
     def _asks_for_fairness(self) -> bool:
         return self._bounds_nothing() or any(constraint.kappa is not None for constraint in self._chosen())
 

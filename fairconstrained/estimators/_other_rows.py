@@ -79,7 +79,8 @@ class MeasuresOtherRows(TellsOutcome):
         Returns
         -------
         values : dict
-            Values by the constraint's name, as in ``constraint_values_``; empty for a single group.
+            Values by the constraint's name, as in ``constraint_values_``; empty for a single group, unless it has
+            a limit of its own (a floor or a ceiling).
 
         Raises
         ------

@@ -1,6 +1,7 @@
 """RateParityClassifier: kappa bounds the gap that is measured, of few groups and of many that overlap."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairconstrained import ConvergenceWarning, FairnessWarning, LossParityClassifier, RateParityClassifier
-from fairconstrained.constraints import RateGap
+from fairconstrained import (
+    ConvergenceWarning,
+    FairnessWarning,
+    LossParityClassifier,
+    RateParityClassifier,
+)
+from fairconstrained.constraints import GroupRates, RateGap
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.exceptions import CostlyBoundWarning
 from fairconstrained.groups import threshold_groups
 from fairconstrained.metrics import independence_gap, loss_parity_gap, rate_gap
 from fairconstrained.model_selection import get_fairness_scorer
@@ -273,6 +280,27 @@ def test_bad_groups(crowded):
         RateParityClassifier().fit(X, y, sensitive_features=members, sample_weight=weights)
     with pytest.raises(ValueError, match="fewer than min_group_size=300 rows"):
         RateParityClassifier(min_group_size=300).fit(X, y, sensitive_features=members)
+
+
+@pytest.mark.parametrize(
+    ("rate", "rule", "kappa"), [("selection_rate", "floor", 0.6), ("false_positive_rate", "ceiling", 0.02)]
+)
+def test_a_single_group_has_a_limit_of_its_own(biased, rate, rule, kappa):
+    X, y, _ = biased
+    limit, groups = GroupRates(rate, rule=rule, kappa=kappa), np.full(y.size, "all")
+    free = RateParityClassifier(constraint=clone(limit).set_params(kappa=None)).fit(X, y, sensitive_features=groups)
+    sign = 1 if rule == "floor" else -1
+    (unbounded,) = free.constraint_values_.values()
+    assert sign * unbounded < sign * kappa - 0.02
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CostlyBoundWarning)
+        model = RateParityClassifier(constraint=[("limit", limit)]).fit(X, y, sensitive_features=groups)
+    rows = y == 0 if rate == "false_positive_rate" else np.ones(y.size, dtype=bool)
+    assert model.status_ == "optimal"
+    assert sign * model.predict(X)[rows].mean() >= sign * kappa - 1 / rows.sum()
+    assert model.constraint_values(X, y, sensitive_features=groups) == model.constraint_values_
+    with pytest.warns(FairnessWarning, match="nothing to compare: sensitive_features was not given"):
+        assert RateParityClassifier(constraint=limit).fit(X, y).status_ == "unconstrained"
 
 
 def test_one_group_holds_vacuously(biased):
