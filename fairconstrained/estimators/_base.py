@@ -155,7 +155,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         -----
         ConvergenceWarning
             If the metric (with ``promise="new_rows"`` its estimate for new rows) exceeds ``kappa`` by more than its
-            granularity, if the solver stopped early, or if a network gets features that are not standardised.
+            granularity, if the solver stopped early or found nothing better within the bound than the same score for
+            all rows, or if a network gets features that are not standardised.
         NewRowsWarning
             If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` by more than the
             granularity and two standard errors.

@@ -17,7 +17,7 @@ from fairconstrained.checks.messages import (
 from fairconstrained.estimators._usefulness import costly_bound
 from fairconstrained.estimators.grouping import alike_groups
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
-from fairconstrained.problem import Problem
+from fairconstrained.problem import Problem, are_all_equal
 from fairconstrained.solvers import SolverResult, Status, StoppedBy
 
 __all__ = ["notices"]
@@ -50,6 +50,8 @@ def notices(
     message = result.message_at(scores)
     if message:
         yield f"solver {estimator.solver_!r}: {message}", ConvergenceWarning
+    elif Status(estimator.status_) is Status.COMPLETED and problem.constraints and are_all_equal(scores):
+        yield _constant(estimator, problem, result.stopped_by), ConvergenceWarning
     columns = problem.model.unscaled_columns(problem.data)
     if columns.size:
         yield _unscaled(estimator, columns), ConvergenceWarning
@@ -101,6 +103,12 @@ def _not_settled(estimator: Any, stopped_by: StoppedBy) -> str:
     longer = estimator._longer(stopped_by)
     advice = longer[0].upper() + longer[1:] + (" or tol" if "tol" in estimator.get_params(deep=False) else "")
     return f"Solver {estimator.solver_!r} kept the bound but {end} before its objective settled. {advice}."
+
+
+def _constant(estimator: Any, problem: Problem, stopped_by: StoppedBy) -> str:
+    """Return the warning for scores that keep the bound only because they are all the same."""
+    remedy = estimator._remedy(problem.data, stopped_by)
+    return f"Solver {estimator.solver_!r} found nothing better within the bound than the same score for all rows. {remedy}"
 
 
 def _nothing_bounded(estimator: Any) -> str:

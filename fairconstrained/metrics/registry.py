@@ -42,7 +42,8 @@ y_score : array-like of shape (n_samples,)
     Scores, e.g. from ``decision_function``. Only their order matters. Of more than two labels, shape (n_samples,
     n_labels): a column for every label, in sorted order.
 sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-    Group of every row; several columns are combined.
+    Group of every row; several columns are combined. Rows belong together by their position, whatever the index of a
+    Series is, as in scikit-learn.
 sample_weight : array-like of shape (n_samples,), default=None
     Non-negative; a weight of 2 stands for the same row twice.
 pos_label : object, default=None

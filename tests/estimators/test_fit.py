@@ -329,6 +329,19 @@ def test_a_constant_score_under_a_bound_below_the_gaps_of_chance_says_so():
 
 
 @pytest.mark.filterwarnings("ignore:.*no iterate kept the bound:sklearn.exceptions.ConvergenceWarning")
+def test_a_constant_score_of_a_solver_without_other_fits_is_said():
+    rng = np.random.default_rng(0)
+    groups, X = rng.integers(0, 3, 120), rng.normal(size=(120, 2)).round()
+    y = (X[:, 0] + 0.5 * rng.logistic(size=120) + (groups == 0) > 0.3).astype(int)
+    model = PartialParityClassifier(0.1, solver="cross_fitted", new_row_folds=None)
+    with pytest.warns(ConvergenceWarning, match="within the bound than the same score for all rows. Loosen kappa"):
+        model.fit(X, y, sensitive_features=groups)
+    assert model.status_ == "completed"
+    assert np.ptp(model.decision_function(X)) == 0
+    free = clone(model).set_params(kappa=None).fit(X, y, sensitive_features=groups)
+    assert free.objective_ < model.objective_ - 0.05
+
+
 def test_bounds_on_the_order_of_scores_are_not_tried_under_smaller_ones(classes, monkeypatch):
     tried, with_margins = [], Problem.with_margins
 
