@@ -107,8 +107,10 @@ def _not_settled(estimator: Any, stopped_by: StoppedBy) -> str:
 
 def _constant(estimator: Any, problem: Problem, stopped_by: StoppedBy) -> str:
     """Return the warning for scores that keep the bound only because they are all the same."""
-    remedy = estimator._remedy(problem.data, stopped_by)
-    return f"Solver {estimator.solver_!r} found nothing better within the bound than the same score for all rows. {remedy}"
+    return (
+        f"Solver {estimator.solver_!r} found nothing better within the bound than the same score for all rows. "
+        f"{estimator._remedy(problem.data, stopped_by)}"
+    )
 
 
 def _nothing_bounded(estimator: Any) -> str:

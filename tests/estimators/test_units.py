@@ -7,6 +7,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from fairconstrained import (
     AUCFairClassifier,
@@ -138,6 +142,19 @@ def test_a_ball_of_standardised_features_has_no_units(rows):
         assert np.linalg.norm(coefficients, axis=1).max() == pytest.approx(10.0, rel=1e-3)
     assert found.objective_ == pytest.approx(expected.objective_, rel=0.01)
     assert found.status_ == expected.status_ == "optimal"
+
+
+@pytest.mark.parametrize("kappa", [None, 0.3])
+def test_an_outlying_row_costs_no_more_than_with_standardised_features(rows, kappa):
+    X, y, groups = rows
+    X = X.copy()
+    X[7, 2] = 1e6
+    other = make_pipeline(StandardScaler(), LogisticRegression(C=1e10)).fit(X, y)
+    least = log_loss(y, other.predict_proba(X))
+    assert least < log_loss(y, np.full(y.size, y.mean())) - 0.01
+    model = RateParityClassifier(kappa, alpha=0.0, new_row_folds=None).fit(X, y, sensitive_features=groups)
+    assert model.status_ == "optimal"
+    assert log_loss(y, model.predict_proba(X)) <= least + 1e-5
 
 
 def test_a_ball_that_leaves_tiny_features_nothing_to_do(rows):
