@@ -50,7 +50,7 @@ def notices(
     message = result.message_at(scores)
     if message:
         yield f"solver {estimator.solver_!r}: {message}", ConvergenceWarning
-    elif Status(estimator.status_) is Status.COMPLETED and problem.constraints and are_all_equal(scores):
+    elif _is_constant_for_bound(estimator, problem, scores) and not result.stopped_by:
         yield _constant(estimator, problem, result.stopped_by), ConvergenceWarning
     columns = problem.model.unscaled_columns(problem.data)
     if columns.size:
@@ -103,6 +103,11 @@ def _not_settled(estimator: Any, stopped_by: StoppedBy) -> str:
     longer = estimator._longer(stopped_by)
     advice = longer[0].upper() + longer[1:] + (" or tol" if "tol" in estimator.get_params(deep=False) else "")
     return f"Solver {estimator.solver_!r} kept the bound but {end} before its objective settled. {advice}."
+
+
+def _is_constant_for_bound(estimator: Any, problem: Problem, scores: np.ndarray) -> bool:
+    """Whether all rows have the same score, of which the solver does not say that it is the optimum."""
+    return Status(estimator.status_) is Status.COMPLETED and bool(problem.constraints) and are_all_equal(scores)
 
 
 def _constant(estimator: Any, problem: Problem, stopped_by: StoppedBy) -> str:

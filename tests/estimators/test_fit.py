@@ -328,7 +328,6 @@ def test_a_constant_score_under_a_bound_below_the_gaps_of_chance_says_so():
     assert "By chance" not in str(caught[0].message)
 
 
-@pytest.mark.filterwarnings("ignore:.*no iterate kept the bound:sklearn.exceptions.ConvergenceWarning")
 def test_a_constant_score_of_a_solver_without_other_fits_is_said():
     rng = np.random.default_rng(0)
     groups, X = rng.integers(0, 3, 120), rng.normal(size=(120, 2)).round()
@@ -342,6 +341,7 @@ def test_a_constant_score_of_a_solver_without_other_fits_is_said():
     assert free.objective_ < model.objective_ - 0.05
 
 
+@pytest.mark.filterwarnings("ignore:.*no iterate kept the bound:sklearn.exceptions.ConvergenceWarning")
 def test_bounds_on_the_order_of_scores_are_not_tried_under_smaller_ones(classes, monkeypatch):
     tried, with_margins = [], Problem.with_margins
 
