@@ -50,14 +50,14 @@ def notices(
     message = result.message_at(scores)
     if message:
         yield f"solver {estimator.solver_!r}: {message}", ConvergenceWarning
-    elif _is_constant_for_bound(estimator, problem, scores) and not result.stopped_by:
+    unscaled, tiny = problem.model.unscaled_columns(problem.data), problem.model.tiny_columns(problem.data)
+    if unscaled.size:
+        yield _unscaled(estimator, unscaled), ConvergenceWarning
+    if tiny.size:
+        yield _tiny(estimator, tiny, problem.model.least_size), ConvergenceWarning
+    is_explained = bool(message or result.stopped_by or unscaled.size or tiny.size)
+    if not is_explained and _is_constant_for_bound(estimator, problem, scores):
         yield _constant(estimator, problem, result.stopped_by), ConvergenceWarning
-    columns = problem.model.unscaled_columns(problem.data)
-    if columns.size:
-        yield _unscaled(estimator, columns), ConvergenceWarning
-    columns = problem.model.tiny_columns(problem.data)
-    if columns.size:
-        yield _tiny(estimator, columns, problem.model.least_size), ConvergenceWarning
     if estimator._lacks_bound(problem):
         yield _nothing_bounded(estimator), FairnessWarning
     else:
