@@ -149,7 +149,7 @@ def weighted_gram(X: Any, weights: np.ndarray, centre: np.ndarray | None = None)
         Subtracted from the features before they are multiplied, as in `squares`.
     """
     if centre is not None and sp.issparse(X):
-        return reduce(add, (_gram_about(block, weights[rows], centre) for rows, block in _in_blocks(X)))
+        return _gram_about(X, weights, centre)
     blocks = ((rows, block if centre is None else block - centre) for rows, block in row_blocks(X))
     return reduce(add, (_gram(_scaled(block, np.sqrt(weights[rows]))) for rows, block in blocks))
 
@@ -350,19 +350,22 @@ def _squares_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarra
     return found + np.where(lacking > 0, np.maximum(weights.sum() - stored, 0.0), 0.0) * centre**2
 
 
-def _gram_about(block: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarray:
+def _gram_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """`weighted_gram` of the distances of CSR rows from a centre.
 
-    Only a feature that is stored in every row is moved: the others are as far from zero as from their zeros, so that
-    they lose no digits when the centre is subtracted from their sums.
+    Only a feature that is stored in every row of a block is moved: the others are as far from zero as from their zeros,
+    so that they lose no digits when the centre is subtracted from their sums.
     """
-    block = _canonical(block)
-    moved = np.where(np.bincount(block.indices, minlength=centre.size) == block.shape[0], centre, 0.0)
-    values = block.data - moved[block.indices]
-    block = _with_arrays(sp.csr_array(block.shape), values, block.indices, block.indptr)
-    left = centre - moved
-    cross = np.outer(left, _transposed(block) @ weights)
-    return _gram(_scaled(block, np.sqrt(weights))) - cross - cross.T + weights.sum() * np.outer(left, left)
+    products, cross = np.zeros((2, centre.size, centre.size))
+    for rows, part in _in_blocks(X):
+        block, by_row = _canonical(part), weights[rows]
+        moved = np.where(np.bincount(block.indices, minlength=centre.size) == block.shape[0], centre, 0.0)
+        values = block.data - moved[block.indices]
+        block = _with_arrays(sp.csr_array(block.shape), values, block.indices, block.indptr)
+        left = centre - moved
+        products += _gram(_scaled(block, np.sqrt(by_row)))
+        cross += np.outer(left, _transposed(block) @ by_row - by_row.sum() / 2 * left)
+    return products - cross - cross.T
 
 
 def _canonical(block: Any) -> Any:

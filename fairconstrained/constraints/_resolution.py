@@ -107,24 +107,24 @@ def advice_on_numbers(n_small: int) -> str:
     return " If the groups are numbers, such as ages, cut them into bands first, for example with pandas.cut."
 
 
-def helpful_settings(n_groups: int, n_small: int, n_least: int = 2, is_merged: bool = False) -> str:
+def helpful_settings(n_groups: int, n_small: int, n_least: int, can_merge: bool) -> str:
     """Return the values of small_groups, joined by "or", that leave enough groups to compare; empty if none does.
 
     Parameters
     ----------
     n_groups, n_small : int
         The numbers of all groups, and of those that are too small.
-    n_least : int, default=2
+    n_least : int
         The least number of groups that can be compared.
-    is_merged : bool, default=False
-        Whether small groups have been merged already.
+    can_merge : bool
+        Whether the small groups have not been merged already, and may have enough rows together.
     """
     n_merged = n_groups - max(n_small - 1, 1)  # a single small group is merged with the next larger one
-    leaves = {"'merge'": 0 if is_merged else n_merged, "'ignore'": n_groups - n_small}
+    leaves = {"'merge'": n_merged if can_merge else 0, "'ignore'": n_groups - n_small}
     return " or ".join(value for value, n_left in leaves.items() if n_left >= n_least)
 
 
-def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> None:
+def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes, n_least: int = 2) -> None:
     """Raise ValueError, with the counts, if a cell has no rows, or one of its rows counts more than the limit.
 
     Parameters
@@ -137,6 +137,8 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
         The largest change of the metric by one row that is allowed; 1 and more is no limit, since no gap of shares
         exceeds it.
     sizes : CellSizes
+    n_least : int, default=2
+        The least number of groups that can be compared.
     """
     cells = sizes.too_small(limit)
     if not cells.size:
@@ -152,7 +154,7 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     else:
         wider = ", widen the interval" if limit < 1 and (sizes.units[cells] > 1).any() else ""
         higher = ", or raise kappa" if limit < 1 and not is_empty.all() else ""  # which fills no empty cell
-        remedy = f" {_remedy(sizes, cells, limit)}{wider}{higher}."
+        remedy = f" {_remedy(sizes, cells, limit, n_least)}{wider}{higher}."
     advice = f"{remedy}{by_label}{numbers}"
     if limit >= 1:
         raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}.{advice}")
@@ -163,13 +165,13 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     )
 
 
-def _remedy(sizes: CellSizes, cells: np.ndarray, limit: float) -> str:
-    """Return what helps against cells that are too small, as long as it leaves two groups to compare."""
+def _remedy(sizes: CellSizes, cells: np.ndarray, limit: float, n_least: int) -> str:
+    """Return what helps against cells that are too small, as long as it leaves enough groups to compare."""
     if not (sizes.groups[cells] >= 0).any():
         return "Merge small sets of rows"
     n_groups = sizes.groups.max() + 1
-    if n_groups <= 2:
+    if n_groups == n_least:
         return "Pass more rows"
     is_merged = any(str(sizes.labels[cell]).startswith(MERGED) for cell in cells)
-    settings = helpful_settings(n_groups, sizes.small_groups(limit).size, is_merged=is_merged)
+    settings = helpful_settings(n_groups, sizes.small_groups(limit).size, n_least, not is_merged)
     return f"{f'Set small_groups={settings}, or merge' if settings else 'Merge'} groups yourself"

@@ -166,6 +166,11 @@ class BoundConstraint(Exact):
         return True
 
     @property
+    def fewest_groups(self) -> int:
+        """The least number of groups with which there is anything to compare."""
+        return 2
+
+    @property
     def compared_as(self) -> dict[str, str | None]:
         """Names under which groups that are too small are compared, by their label; None for one that is left out."""
         return {}
@@ -222,7 +227,7 @@ class BoundConstraint(Exact):
         """Raise ValueError, with the counts, if one row counts more than `resolution`, or a compared cell is empty."""
         notion, sizes = self.name, self.compared_cells()
         if sizes is not None:
-            check_sizes(notion, self.kappa, self.resolution, sizes)
+            check_sizes(notion, self.kappa, self.resolution, sizes, self.fewest_groups)
         elif self.granularity > self.resolution:
             raise ValueError(
                 f"{notion} with kappa={self.kappa:g} cannot be resolved, as one row changes it by "

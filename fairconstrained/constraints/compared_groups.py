@@ -198,7 +198,10 @@ class ComparedGroups:
             cells = everything.cell_sizes(data, notion)
             counts = {label: int(n) for label, n in zip(cells.labels, cells.counts, strict=True) if n < min_size}
         shown, numbers = shortened(counts), advice_on_numbers(len(counts))
-        remedies = everything._remedies(notion, int(is_small.sum()), is_merged=small == "merge")
+        n_least = everything.fewest(notion)
+        # the largest group that can be made of small ones leaves as many others as have to be compared with it
+        may_be_enough = np.sort(sizes)[: sizes.size - n_least + 1].sum() >= max(min_size, 1)
+        remedies = everything._remedies(notion, int(is_small.sum()), may_be_enough and small != "merge")
         if small == "error":
             if not min(counts.values()):
                 raise ValueError(
@@ -213,8 +216,8 @@ class ComparedGroups:
             return everything._without(is_small, None)
         is_small |= np.array(labels) == MERGED  # a group of that name which the user has put together
         merged = everything._without(is_small, MERGED)
-        # one group has to be left to compare with
-        while np.sum(~is_small) > 1 and merged._are_small(data, notion, max(min_size, 1), limit)[-1]:
+        # enough groups have to be left to compare with
+        while np.sum(~is_small) >= n_least and merged._are_small(data, notion, max(min_size, 1), limit)[-1]:
             is_small[np.where(is_small, np.inf, sizes).argmin()] = True
             merged = everything._without(is_small, MERGED)
         if merged.sizes(data, notion)[:, -1].min() < max(min_size, 1):
@@ -224,11 +227,11 @@ class ComparedGroups:
             )
         return merged
 
-    def _remedies(self, notion: Notion, n_small: int, is_merged: bool) -> str:
+    def _remedies(self, notion: Notion, n_small: int, can_merge: bool) -> str:
         """Advice against so many small groups, as far as it leaves enough of them to compare."""
-        n_groups, n_least = len(self.labels), self._fewest(notion)
+        n_groups, n_least = len(self.labels), self.fewest(notion)
         kinds = notion.mergeable if n_groups > n_least else notion.mergeable_beside_groups
-        settings = helpful_settings(n_groups, n_small, n_least, is_merged)
+        settings = helpful_settings(n_groups, n_small, n_least, can_merge)
         ways = [f"merge {kinds}"] if kinds else []
         ways += [f"set small_groups={settings} {_WHERE}"] if settings else []
         found = ", ".join(ways or ["pass more rows"])
@@ -255,10 +258,10 @@ class ComparedGroups:
 
     def differ(self, notion: Notion) -> bool:
         """Return whether there is anything to compare: two groups, a group and all rows, or a group and a limit."""
-        return len(self.labels) >= self._fewest(notion)
+        return len(self.labels) >= self.fewest(notion)
 
-    def _fewest(self, notion: Notion) -> int:
-        """The least number of groups with which there is anything to compare."""
+    def fewest(self, notion: Notion) -> int:
+        """Return the least number of groups with which there is anything to compare."""
         compares_with_others = self.unions is None or notion.reference == "pairwise"
         return 2 if compares_with_others and not notion.rule.works_on_one_group else 1
 

@@ -100,6 +100,11 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
 
     @property
     @override
+    def fewest_groups(self) -> int:
+        return self.groups.fewest(self.notion)
+
+    @property
+    @override
     def compared_as(self) -> dict[str, str | None]:
         labels = (self.data.unions or self.data).labels
         names = zip(map(str, labels), self.groups.names, strict=True)

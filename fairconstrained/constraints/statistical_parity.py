@@ -168,11 +168,15 @@ class BoundStatisticalParity(BoundSplitParity):
     def value_by_chance(self) -> float:
         data, rng = self.data, np.random.default_rng(0)  # the same in every fit
         weights = data.weights.numpy()
-        mass = cell_sums(data.codes, data.n_groups, weights)
-        rows = np.lexsort((weights, data.codes, mass[data.codes]))  # neither names of groups nor the rows' order matter
-        draws = np.empty((_DRAWS, data.n_samples))
-        draws[:, rows] = rng.random(draws.shape)
-        return float(np.mean([self.metric(scores) for scores in draws]))
+        mass = np.round(cell_sums(data.codes, data.n_groups, weights) / weights.sum(), 12)  # sums differ by rounding
+        counts = np.bincount(data.codes, minlength=data.n_groups)
+        # neither names of groups matter nor the order of the rows, except for groups that nothing tells apart
+        rows = np.lexsort((weights, data.codes, counts[data.codes], mass[data.codes]))
+        values, scores = [], np.empty(data.n_samples)
+        for _ in range(_DRAWS):
+            scores[rows] = rng.random(scores.size)
+            values.append(self.metric(scores))
+        return float(np.mean(values))
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """Implement `BoundConstraint.values_at_cuts`; only the order of the scores counts."""

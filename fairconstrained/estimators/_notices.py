@@ -57,7 +57,7 @@ def notices(
         yield _tiny(estimator, tiny, problem.model.least_size), ConvergenceWarning
     is_explained = bool(message or result.stopped_by or unscaled.size or tiny.size)
     if not is_explained and _is_constant_for_bound(estimator, problem, scores):
-        yield _constant(estimator, problem, result.stopped_by), ConvergenceWarning
+        yield _constant(estimator, problem), ConvergenceWarning
     if estimator._lacks_bound(problem):
         yield _nothing_bounded(estimator), FairnessWarning
     else:
@@ -110,11 +110,11 @@ def _is_constant_for_bound(estimator: Any, problem: Problem, scores: np.ndarray)
     return Status(estimator.status_) is Status.COMPLETED and bool(problem.constraints) and are_all_equal(scores)
 
 
-def _constant(estimator: Any, problem: Problem, stopped_by: StoppedBy) -> str:
+def _constant(estimator: Any, problem: Problem) -> str:
     """Return the warning for scores that keep the bound only because they are all the same."""
     return (
         f"Solver {estimator.solver_!r} found nothing better within the bound than the same score for all rows. "
-        f"{estimator._remedy(problem.data, stopped_by)}"
+        f"{estimator._remedy(problem.data, StoppedBy.NOTHING)}"
     )
 
 

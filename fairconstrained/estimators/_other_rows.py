@@ -79,8 +79,8 @@ class MeasuresOtherRows(TellsOutcome):
         Returns
         -------
         values : dict
-            Values by the constraint's name, as in ``constraint_values_``; empty for a single group, unless it has
-            a limit of its own (a floor or a ceiling).
+            Values by the constraint's name, as in ``constraint_values_``; empty for a single group, unless every
+            bound is a floor or a ceiling.
 
         Raises
         ------

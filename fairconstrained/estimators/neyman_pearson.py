@@ -20,7 +20,7 @@ from fairconstrained.constraints import Constraint
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L2Ball
-from fairconstrained.estimators._balls import AUTO, half_axes, within
+from fairconstrained.estimators._balls import AUTO, enlarged, half_axes, within
 from fairconstrained.estimators._classes import ClassOutputs
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import OBJECTIVES
@@ -139,7 +139,9 @@ class NeymanPearsonClassifier(
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
 
     def _remedy(self, data: FairData, stopped_by: StoppedBy) -> str:
-        return f"Raise the bounds, give the model more freedom (hidden_layer_sizes), or {self._longer(stopped_by)}."
+        more = ", give the model more freedom (hidden_layer_sizes)"  # which takes no radius
+        more = more if self.radius is None else enlarged("radius", self.radius)
+        return f"Raise the bounds{more}, or {self._longer(stopped_by)}."
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
@@ -168,7 +170,8 @@ class NeymanPearsonClassifier(
         Warns
         -----
         ConvergenceWarning
-            If a bound is not kept, or the solver stopped early.
+            If a bound is not kept, or the solver stopped early or found nothing better within the bounds than the same
+            score for all rows.
         """
         return self._fit_or_leave(X, y, sample_weight)
 

@@ -248,8 +248,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         Returns
         -------
         values : dict
-            Values by the constraint's name, as in ``constraint_values_``; empty for rows of a single group, unless it
-            has a limit of its own (a floor or a ceiling).
+            Values by the constraint's name, as in ``constraint_values_``; empty for rows of a single group, unless
+            every bound is a floor or a ceiling.
 
         Raises
         ------

@@ -295,16 +295,21 @@ def test_strata_that_lack_a_group_are_named():
             "Merge groups, set small_groups='merge' or 'ignore' (in the constraint, where that",
         ),
         ((5, 6, 100), "difference", "Merge groups, set small_groups='merge' (in the constraint"),
+        ((3, 4, 100), "difference", "Merge groups, or lower"),
+        ((1, 2), "floor", "Merge groups, or lower"),
         ((5, 6, 7), "difference", "Merge groups, or lower"),
     ],
-    ids=["two", "two floors", "three", "two of three", "three of three"],
+    ids=["two", "two floors", "three", "two of three", "too few of three", "too few for a floor", "three of three"],
 )
 def test_advice_on_small_groups_leaves_enough_to_compare(sizes, rule, advice):
     codes = np.repeat(np.arange(len(sizes)), sizes)
     y = np.where(np.arange(codes.size) % 2, 1.0, -1.0)
     data = FairData.from_arrays(np.zeros((y.size, 1)), y, codes, tuple("abc"[: len(sizes)]))
+    constraint = GroupRates(rule=rule, kappa=0.5, min_group_size=10)
     with pytest.raises(ValueError, match=re.escape(f"}}. {advice}")):
-        GroupRates(rule=rule, kappa=0.5, min_group_size=10).bind(data)
+        constraint.bind(data)
+    for setting in re.findall("'(.*?)'", advice):
+        assert constraint.set_params(small_groups=setting).bind(data).compares
 
 
 def test_one_group_has_a_floor_but_no_difference():
