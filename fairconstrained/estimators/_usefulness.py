@@ -85,7 +85,9 @@ def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.G
     """
     if estimator.solver != "auto" or estimator._n_folds() is None or not estimator._bounds_anything(problem):
         return []
-    if Status(estimator.status_).is_infeasible:
+    status = Status(estimator.status_)
+    is_free = status is Status.OPTIMAL and estimator.multipliers_ == {}  # it is the model without the bound
+    if is_free or status.is_infeasible:
         return []
     found = estimator._usefulness(problem, scores)
     if found is None or found.advantage >= _USEFUL * (1 - found.of_constant):
