@@ -167,7 +167,7 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
         return self.notion.values(means, mean_by_cell(values, codes, weights, (1, n_blocks))[..., 0, :])
 
     def _averaged(self, values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the means of the cells average and by which weights, from values of the function and weights of rows."""
+        """Values that the means of cells average, and their weights, from those of the function and of the rows."""
         return values, weights
 
     @override
