@@ -222,13 +222,19 @@ class BoundPredictiveValues(BoundDecisionRates):
         return self._totals(self._weights * self._is_hit) / self._mass, self._block_shares @ self._is_hit
 
     @override
+    def _averaged(self, values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._is_hit, weights * values
+
+    @override
     def _exact_means(self, values: np.ndarray) -> np.ndarray:
-        return mean_by_cell(self._is_hit, self._cells, self._weights * values, self._shape, self.groups.unions)
+        hits, weights = self._averaged(values, self._weights)
+        return mean_by_cell(hits, self._cells, weights, self._shape, self.groups.unions)
 
     @override
     def _exact_overall(self, values: np.ndarray) -> np.ndarray:
         codes, n_blocks = self._blocks
-        return mean_by_cell(self._is_hit, codes, self._weights * values, (1, n_blocks))[..., 0, :]
+        hits, weights = self._averaged(values, self._weights)
+        return mean_by_cell(hits, codes, weights, (1, n_blocks))[..., 0, :]
 
     @override
     def _linear_means(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

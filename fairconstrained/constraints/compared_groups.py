@@ -23,7 +23,7 @@ from fairconstrained.groups import MERGED, Groups, Unions
 from fairconstrained.metrics.cell_means import Blocks, Notion, by_group
 from fairconstrained.metrics.validation import GroupedRows, check_groups
 
-__all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits", "by_label", "grouped_rows", "measured"]
+__all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits", "by_label", "grouped_rows", "measured", "table_of_groups"]
 
 #: Value of ``min_group_size`` that asks for as many rows as ``kappa`` needs.
 AUTO = "auto"
@@ -113,11 +113,17 @@ def by_label(table: pd.DataFrame, data: FairData, classes: Sequence[Hashable] = 
 
 def measured(
     metric: Callable[..., Any], data: FairData, scores: np.ndarray, classes: Sequence[Hashable] = (), **options: Any
-) -> tuple[float, pd.DataFrame]:
-    """Return the value of a metric of scores, and its table `by_label`; NaN where it does not exist."""
+) -> Any:
+    """Return what a metric of scores returns; its value is NaN where it does not exist."""
     rows = {"sensitive_features": grouped_rows(data), "pos_label": None if classes else 1.0}
-    value, table = metric(data.y.numpy(), scores, **rows, on_empty="nan", return_groups=True, **options)
-    return value, by_label(table, data, classes)
+    return metric(data.y.numpy(), scores, **rows, on_empty="nan", **options)
+
+
+def table_of_groups(
+    metric: Callable[..., Any], data: FairData, scores: np.ndarray, classes: Sequence[Hashable] = (), **options: Any
+) -> pd.DataFrame:
+    """Return the table of a metric of scores, `by_label`."""
+    return by_label(measured(metric, data, scores, classes, return_groups=True, **options)[1], data, classes)
 
 
 @dataclass(frozen=True, eq=False)

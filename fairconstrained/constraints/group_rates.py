@@ -16,7 +16,7 @@ from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._decision_rates import BoundDecisionRates, BoundPredictiveValues
 from fairconstrained.constraints._row_functions import RATE_FUNCTIONS, RowFunction, log_loss_of_classes
 from fairconstrained.constraints.base import check_bound, check_kappa
-from fairconstrained.constraints.compared_groups import ComparesGroups, measured
+from fairconstrained.constraints.compared_groups import ComparesGroups, table_of_groups
 from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
@@ -270,7 +270,7 @@ class GroupRates(ComparesGroups):
             return None
         strata = None if self.within is None else cast(Strata, data.strata).values
         options = {"rate": self.rate, "rule": self.rule, "among": self.among, "strata": strata}
-        return measured(group_rates, data, scores, **options)[1]
+        return table_of_groups(group_rates, data, scores, **options)
 
 
 #: Powers of the unit of the targets in the functions that a regressor may bound.

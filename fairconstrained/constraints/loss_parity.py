@@ -14,7 +14,7 @@ from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._row_functions import RowFunction, log_loss_of_classes
 from fairconstrained.constraints.base import check_bound
-from fairconstrained.constraints.compared_groups import ComparesGroups, measured
+from fairconstrained.constraints.compared_groups import ComparesGroups, table_of_groups
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.metrics import loss_parity_gap
@@ -95,4 +95,4 @@ class LossParity(ComparesGroups):
     def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame:
         options = {"constraint": self.constraint, "loss": self.loss}
         options |= {"reference": self.reference, "agg_labels": self.agg_labels}
-        return measured(loss_parity_gap, data, scores, self._classes, **options)[1]
+        return table_of_groups(loss_parity_gap, data, scores, self._classes, **options)

@@ -16,7 +16,7 @@ from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._row_functions import TOLERANCE, BoundRowFunction, RowFunction
 from fairconstrained.constraints.compared_groups import ComparedGroups, GroupLimits
 from fairconstrained.data import FairData
-from fairconstrained.metrics.cell_means import Blocks, Notion, by_group
+from fairconstrained.metrics.cell_means import Blocks, Notion, by_group, mean_by_cell
 
 __all__ = ["BoundMeanGaps"]
 
@@ -161,6 +161,19 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
         if not self.compares:
             return np.full(values.shape[:-1], np.nan)
         return self.notion.values(self._exact_means(values), self._exact_overall(values))
+
+    @override
+    def metrics_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        if not self.compares:
+            return np.full(len(weights), np.nan)
+        values, weights = self._averaged(self._exact_values(scores), weights)
+        codes, n_blocks = self._blocks
+        means = mean_by_cell(values, self._cells, weights, self._shape, self.groups.unions)
+        return self.notion.values(means, mean_by_cell(values, codes, weights, (1, n_blocks))[..., 0, :])
+
+    def _averaged(self, values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values that the means of cells average, and their weights, from those of the function and of the rows."""
+        return values, weights
 
     @override
     def differences(self, scores: np.ndarray) -> np.ndarray | None:

@@ -14,7 +14,7 @@ from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._decision_rates import BoundDecisionRates
 from fairconstrained.constraints._row_functions import RATE_FUNCTIONS
 from fairconstrained.constraints.base import check_bound, check_kappa
-from fairconstrained.constraints.compared_groups import ComparesGroups, measured
+from fairconstrained.constraints.compared_groups import ComparesGroups, measured, table_of_groups
 from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
@@ -102,8 +102,8 @@ class RateGap(ComparesGroups):
 
     @override
     def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame:
-        return measured(rate_gap, data, scores, constraint=self.constraint, rate=self.rate)[1]
+        return table_of_groups(rate_gap, data, scores, constraint=self.constraint, rate=self.rate)
 
     @override
     def value_of_decisions(self, data: FairData, scores: np.ndarray) -> float:
-        return measured(rate_gap, data, scores, constraint=self.constraint, rate="indicator")[0]
+        return measured(rate_gap, data, scores, constraint=self.constraint, rate="indicator")

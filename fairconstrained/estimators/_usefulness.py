@@ -72,7 +72,7 @@ def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.G
 
     There is one such hint: the model loses most of what that without the bound has above the best constant prediction.
     The model without the bound is fitted only if this may be so, once for all fits of a path, and not at all where the
-    fit is to make no other fits (``new_row_folds=None``).
+    fit is to make no other fits (``new_row_folds=None``), or no bound of an optimum has a multiplier.
 
     Parameters
     ----------
@@ -85,7 +85,9 @@ def hints(estimator: Any, problem: Problem, scores: np.ndarray, rng: np.random.G
     """
     if estimator.solver != "auto" or estimator._n_folds() is None or not estimator._bounds_anything(problem):
         return []
-    if Status(estimator.status_).is_infeasible:
+    status = Status(estimator.status_)
+    is_free = status is Status.OPTIMAL and estimator.multipliers_ == {}  # nothing is lost to a bound
+    if is_free or status.is_infeasible:
         return []
     found = estimator._usefulness(problem, scores)
     if found is None or found.advantage >= _USEFUL * (1 - found.of_constant):

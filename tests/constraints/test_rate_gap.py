@@ -9,7 +9,7 @@ import torch
 from sklearn.base import clone
 
 from fairconstrained.cells import cell_sums
-from fairconstrained.constraints import GroupRates, LossParity, RateGap, mean_gaps
+from fairconstrained.constraints import GroupRates, LossParity, RateGap, compared_groups, mean_gaps
 from fairconstrained.data import FairData
 from fairconstrained.groups import Groups
 from fairconstrained.metrics import cell_means, loss_parity_gap, rate_gap
@@ -72,6 +72,15 @@ def test_metrics_of_several_models_at_once(constraint, kind, monkeypatch):
     n_single = len(counts)
     np.testing.assert_allclose(bound.metrics(scores), expected, atol=1e-14)
     assert len(counts) == 2 * n_single
+
+
+def test_the_value_of_decisions_needs_no_table_of_the_groups(monkeypatch):
+    data, features = draw("partition")
+    y, scores, weights = data.y.numpy(), scores_of(data), data.weights.numpy()
+    expected = rate_gap(y, scores, sensitive_features=features, sample_weight=weights, constraint="equalized_odds")
+    monkeypatch.setattr(compared_groups, "by_label", None)
+    constraint = RateGap(KAPPA, constraint="equalized_odds")
+    assert constraint.value_of_decisions(data, scores) == pytest.approx(expected, abs=1e-14)
 
 
 @each_kind

@@ -23,6 +23,7 @@ from fairconstrained import (
     RateParityClassifier,
     fairness_path,
 )
+from fairconstrained.estimators import _usefulness
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning
 from fairconstrained.reporting import fairness_report
 
@@ -53,6 +54,17 @@ def model(**options):
 def costly(model):
     with pytest.warns(CostlyBoundWarning, match="takes most of the accuracy"):
         return model.fit(X, Y, sensitive_features=GROUPS)
+
+
+def test_no_model_without_the_bound_is_fitted_where_the_bound_has_no_price(monkeypatch):
+    def unexpected(*arguments):
+        raise AssertionError("the model without the bound is the fitted one")
+
+    monkeypatch.setattr(_usefulness, "_unbound", unexpected)
+    rng = np.random.default_rng(0)
+    y = rng.choice(2, 600)  # of which the features tell nothing
+    fitted = model(kappa=0.9).fit(rng.normal(size=(600, 10)), y, sensitive_features=rng.choice(2, 600))
+    assert (fitted.status_, fitted.multipliers_, fitted.hints_) == ("optimal", {}, [])
 
 
 def test_a_costly_bound_is_told_with_numbers_that_are_true():

@@ -257,6 +257,24 @@ def test_rows_are_sorted_once_for_all_draws_of_an_auc(make_data, monkeypatch, sc
     assert all((np.diff(own) <= 0).all() for own in seen)
 
 
+@pytest.mark.parametrize(
+    "gap",
+    [
+        GroupRates("selection", rule="ratio", kappa=0.2),
+        GroupRates("false_positive", rule="to_overall", kappa=0.2),
+        GroupRates("positive_predictive_value", kappa=0.2),
+        LossParity(0.2),
+    ],
+    ids=lambda gap: str(getattr(gap, "rate", "loss")),
+)
+def test_means_are_taken_once_for_all_draws(make_data, monkeypatch, gap):
+    data, rng = make_data(counts=(90, 120, 60)), np.random.default_rng(0)
+    bound, scores, weights = gap.bind(data), rng.normal(size=270), rng.dirichlet(np.ones(270), size=4)
+    expected = BoundConstraint.metrics_with_weights(bound, scores, weights)
+    monkeypatch.setattr(type(bound), "metric", None)
+    np.testing.assert_allclose(bound.metrics_with_weights(scores, weights), expected, rtol=1e-12, atol=1e-15)
+
+
 def test_rows_of_one_unit_are_drawn_together():
     data, scores = _decided([30, 60], [100, 100])
     gap = DemographicParity(0.2).bind(data)

@@ -312,6 +312,21 @@ def test_an_optimum_that_loses_most_is_told_from_a_model_of_many_features_too():
     assert model.objective_ < 0.6  # it was .657, and constant scores have .69
 
 
+def test_a_ratio_needs_no_further_method_after_smooth_decisions():
+    """Features tell the group, so that the bound takes more than half of what the model is worth."""
+    rng = np.random.default_rng(2)
+    groups = rng.choice(2, 1500)
+    X = rng.normal(size=(1500, 10))
+    X[:, :2] += 1.5 * groups[:, None]
+    y = (X[:, :3].sum(axis=1) + rng.logistic(size=1500) > 1.5).astype(int)
+    model = RateParityClassifier(
+        0.05, constraint="demographic_parity_ratio", solver="cross_fitted", random_state=0, new_row_folds=None
+    ).fit(X, y, sensitive_features=groups)
+    assert model.status_ == "optimal"
+    assert model.objective_ < 0.635  # as the augmented Lagrangian finds as well
+    assert model.n_evaluations_ < 300  # 1049 with it
+
+
 def draw_wide(n_samples, seed):
     """Rows of 300 features, all of which say something of the label and 15 of the group."""
     rng = np.random.default_rng(0)
