@@ -105,8 +105,8 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     ) -> SolverResult:
         """Fit to a part of the rows, as the whole is fitted, but without telling anybody.
 
-        From a start for any data, which is the result for all rows, the fit ends where it is nearest to the bounds if it
-        keeps them nowhere. Constant scores, which keep them, would tell nothing of that result.
+        From a start for any data, which is the result for all rows, a fit that keeps the bounds nowhere ends where it
+        is nearest to them. Constant scores, which keep them, would tell nothing of that result.
         """
 
     @abstractmethod

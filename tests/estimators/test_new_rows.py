@@ -455,7 +455,10 @@ def test_folds_that_miss_the_bound_near_the_result_are_measured_as_they_are(rows
 
     monkeypatch.setattr(PartialParityClassifier, "_run_part", misses)
     model = fitted(PartialParityClassifier(0.05, new_row_folds=2, random_state=0), rows)
-    (gap,), (expected,) = model.new_row_gaps_.values(), free.constraint_values(*rows[:2], sensitive_features=rows[2]).values()
+    (gap,), (expected,) = (
+        model.new_row_gaps_.values(),
+        free.constraint_values(*rows[:2], sensitive_features=rows[2]).values(),
+    )
     assert gap.how == "2-fold cross-fitting"  # constant scores would keep the bound, and tell nothing
     assert gap.estimate == pytest.approx(expected, abs=0.1)
 
