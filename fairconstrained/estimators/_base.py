@@ -380,7 +380,9 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _solve_part(
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
-        return self._completed(solver, problem, self._run_part(solver, problem, start, rng), rng)
+        result = self._run_part(solver, problem, start, rng)
+        is_near = start is not None and start.fingerprint is None
+        return result if is_near and result.status.is_infeasible else self._completed(solver, problem, result, rng)
 
     def _completed(
         self, solver: Solver, problem: Problem, result: SolverResult, rng: np.random.Generator

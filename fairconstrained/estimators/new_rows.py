@@ -103,7 +103,11 @@ class TellsNewRows(BoundsNewRows, PosesProblem):
     def _solve_part(
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
-        """Fit to a part of the rows, as the whole is fitted, but without telling anybody."""
+        """Fit to a part of the rows, as the whole is fitted, but without telling anybody.
+
+        From a start for any data, which is the result for all rows, a fit that keeps the bounds nowhere ends where it
+        is nearest to them. Constant scores, which keep them, would tell nothing of that result.
+        """
 
     @abstractmethod
     def _solve_all(

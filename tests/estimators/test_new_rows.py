@@ -38,7 +38,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.models.margins import MarginData
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import CrossFittedSpan
+from fairconstrained.solvers import CrossFittedSpan, Status
 
 pytestmark = pytest.mark.usefixtures("new_row_estimates")
 
@@ -461,6 +461,24 @@ def test_fits_of_folds_begin_at_the_result_for_the_same_bounds(rows, monkeypatch
     first, second = starts[:2]
     np.testing.assert_array_equal(first.model_state, second.model_state)
     assert not np.allclose(first.model_state, before, rtol=1e-3)  # nor at the result for the bound before
+
+
+def test_folds_that_miss_the_bound_near_the_result_are_measured_as_they_are(rows, monkeypatch):
+    run_part = PartialParityClassifier._run_part
+    free = fitted(PartialParityClassifier(None), rows)
+    state = np.append(free.coef_, free.intercept_)
+
+    def misses(self, solver, problem, start, rng):
+        return replace(run_part(self, solver, problem, start, rng), model_state=state, status=Status.INFEASIBLE)
+
+    monkeypatch.setattr(PartialParityClassifier, "_run_part", misses)
+    model = fitted(PartialParityClassifier(0.05, new_row_folds=2, random_state=0), rows)
+    (gap,), (expected,) = (
+        model.new_row_gaps_.values(),
+        free.constraint_values(*rows[:2], sensitive_features=rows[2]).values(),
+    )
+    assert gap.how == "2-fold cross-fitting"  # constant scores would keep the bound, and tell nothing
+    assert gap.estimate == pytest.approx(expected, abs=0.1)
 
 
 @pytest.mark.slow

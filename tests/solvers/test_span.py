@@ -335,6 +335,22 @@ def test_all_coefficients_are_chosen_where_no_span_keeps_the_bounds(make_data, m
         assert np.all(np.diff([record[name] for record in result.history]) >= 0), name
 
 
+def test_a_fit_to_a_part_of_the_rows_stays_in_the_span(make_data, make_problem, monkeypatch):
+    data = make_data(counts=(300, 400), n_features=20, shift=0.5)
+    problem = make_problem(data, StatisticalParity(0.1).bind(data))
+    solver, rng = Span(), np.random.default_rng(0)
+    near = solver.start_of_parts(problem, solver.solve(problem, None, rng))
+    part, sizes = problem.on(data.part(np.arange(0, 700, 2))), []
+
+    def fails(result, given):
+        sizes.append(given.n_params)
+        return replace(result, status=Status.INFEASIBLE)
+
+    change_results(monkeypatch, fails)
+    assert solver.for_parts(part).solve(part, near, rng).status is Status.INFEASIBLE
+    assert max(sizes) < part.n_params
+
+
 def test_a_round_that_keeps_the_bounds_is_not_lost_where_later_ones_do_not(make_data, make_problem, monkeypatch):
     data = make_data(counts=(90, 120), n_features=12)
     problem = make_problem(data, DemographicParity(0.1).unchecked(data))
