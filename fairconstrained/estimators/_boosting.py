@@ -351,7 +351,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
             # A bound that takes effect holds the differences between groups of these rows, with what is chance in them.
             # Those of new rows differ from them by chance, and the largest of several is larger in the mean for it.
             if constraint.price(result.multipliers) != 0:
-                estimate = own.mean
+                estimate += own.excess
             gaps[constraint.name] = NewRowGap(estimate, own.error_of(estimate), _OUT_OF_FOLD)
         return NewRowEstimates(gaps, own_errors={name: gap.standard_error for name, gap in gaps.items()})
 

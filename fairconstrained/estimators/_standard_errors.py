@@ -27,18 +27,23 @@ class Sampled(NamedTuple):
 
     Attributes
     ----------
-    mean : float
-        Its mean over the samples; NaN where the metric does not exist.
-    deviation : float
-        Standard deviation from this mean.
+    values : ndarray of shape (n_draws,)
+        The metric on every sample, without those on which it does not exist.
+    together : float
+        The metric on all samples together.
     """
 
-    mean: float
-    deviation: float
+    values: np.ndarray
+    together: float
+
+    @property
+    def excess(self) -> float:
+        """By how much the metric of a sample is larger than that of all together, in the mean; 0 if it is linear."""
+        return float(self.values.mean()) - self.together if self.values.size else np.nan
 
     def error_of(self, estimate: float) -> float:
         """Standard error of an estimate: the root of the mean square of what the samples differ from it by."""
-        return float(np.hypot(self.deviation, self.mean - estimate))
+        return float(np.sqrt(((self.values - estimate) ** 2).mean())) if self.values.size else np.nan
 
 
 def sampled(
@@ -47,13 +52,7 @@ def sampled(
     """The metrics on the samples of `standard_errors`, which has the arguments; a dict by the constraint's name."""
     units = data.clusters if units is None else units
     without = data.without_features  # no metric asks for features
-    found = {}
-    for each in constraints:
-        values = _metrics_of_draws(each, without, scores, units)
-        known = values[~np.isnan(values)]
-        known = known if known.size else np.array([np.nan])
-        found[each.name] = Sampled(float(known.mean()), float(known.std()))
-    return found
+    return {each.name: _sampled(each, without, scores, units) for each in constraints}
 
 
 def standard_errors(
@@ -94,7 +93,7 @@ def standard_errors(
     return {each.name: found[each.name].error_of(each.metric(scores)) for each in constraints}
 
 
-def _metrics_of_draws(constraint: Any, data: FairData, scores: np.ndarray, units: np.ndarray | None) -> np.ndarray:
+def _sampled(constraint: Any, data: FairData, scores: np.ndarray, units: np.ndarray | None) -> Sampled:
     rows, sides = _with_both_decisions(constraint, data, scores)
     place = rows if units is None else np.unique(units, return_inverse=True)[1][rows]
     own, given = sides == 0, data.weights.numpy()[rows]
@@ -110,10 +109,14 @@ def _metrics_of_draws(constraint: Any, data: FairData, scores: np.ndarray, units
         return drawn_weights / drawn_weights.sum()
 
     factors, at_once = _factors(data.n_samples), max(1, _DRAWN_ROWS // rows.size)
-    values = []
+    values, total = [], np.zeros(rows.size)
     while block := list(islice(factors, at_once)):
-        values.append(drawn.metrics_with_weights(at, np.stack(list(map(weights, block)))))
-    return np.concatenate(values)
+        of_block = np.stack(list(map(weights, block)))
+        values.append(drawn.metrics_with_weights(at, of_block))
+        total += of_block.sum(axis=0)
+    (together,) = drawn.metrics_with_weights(at, total[None] / total.sum())
+    found = np.concatenate(values)
+    return Sampled(found[~np.isnan(found)], float(together))
 
 
 def _factors(n_samples: int) -> Iterator[np.ndarray]:
