@@ -301,7 +301,8 @@ def test_the_bounded_scores_are_the_estimate_for_new_rows(rows, monkeypatch):
     model = fitted(rows, 0.2, cv=2)
     assert len(fits) == 1
     gap = model.new_row_gaps_["demographic_parity"]
-    assert gap.estimate == model.constraint_values_["demographic_parity"]
+    # chance in the rates of two groups goes in both directions
+    assert gap.estimate == pytest.approx(model.constraint_values_["demographic_parity"], abs=0.02 * gap.standard_error)
     assert 0.02 < gap.standard_error < 0.06  # of a difference of rates of 360 and 240 rows
     assert fitted(rows, 0.2, cv=2, new_row_folds=3).new_row_gaps_["demographic_parity"].how == "3-fold cross-fitting"
     assert len(fits) == 1 + 1 + 3
