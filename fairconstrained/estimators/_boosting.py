@@ -20,9 +20,10 @@ from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._cross_fitted_gaps import SIZE_BY_ROWS
-from fairconstrained.estimators._new_row_estimates import NewRowEstimates
+from fairconstrained.estimators._new_row_estimates import NewRowEstimates, NewRowGap
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._rows import checked_features, checked_rows
+from fairconstrained.estimators._standard_errors import sampled
 from fairconstrained.estimators._worst_loss import MINIMAX, MinimisesWorstLoss
 from fairconstrained.estimators.feature_codes import FROM_DTYPE, FeatureCodes
 from fairconstrained.estimators.grouping import Stratified
@@ -343,7 +344,16 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         if not self._may_tell_folds(solver, problem):
             return super()._estimated_after(solver, problem, result, of_folds, seed)
         scores = problem.scores(result.model_state)
-        return self._told_beside(problem, scores, scores, self.n_boosters_, _OUT_OF_FOLD)
+        found = sampled(problem.constraints, problem.data, scores, self._fold_units(problem))
+        gaps = {}
+        for constraint in problem.constraints:
+            own, estimate = found[constraint.name], constraint.metric(scores)
+            # A bound that takes effect holds the differences between groups of these rows, with what is chance in them.
+            # Those of new rows differ from them by chance, and the largest of several is larger in the mean for it.
+            if constraint.price(result.multipliers) != 0:
+                estimate += own.excess
+            gaps[constraint.name] = NewRowGap(estimate, own.error_of(estimate), _OUT_OF_FOLD)
+        return NewRowEstimates(gaps, own_errors={name: gap.standard_error for name, gap in gaps.items()})
 
     @override
     def _estimated(

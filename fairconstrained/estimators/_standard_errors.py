@@ -1,18 +1,18 @@
-"""Standard errors of the bounded metrics for the sampling of the rows, at given scores."""
+"""How the bounded metrics vary with the sampling of the rows, at given scores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 
-__all__ = ["standard_errors"]
+__all__ = ["Sampled", "sampled", "standard_errors"]
 
 #: Draws of weights, so many where rows are few and at least so many: they tell a standard error to 14 and to 22 %.
 _MOST_DRAWS, _LEAST_DRAWS = 25, 10
@@ -20,6 +20,39 @@ _MOST_DRAWS, _LEAST_DRAWS = 25, 10
 _DRAWN_ROWS = 250_000
 #: Weight of either decision that is added to a cell where all decisions are the same.
 _ADDED = 0.5
+
+
+class Sampled(NamedTuple):
+    """A bounded metric on samples of the rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_draws,)
+        The metric on every sample, without those on which it does not exist.
+    together : float
+        The metric on all samples together.
+    """
+
+    values: np.ndarray
+    together: float
+
+    @property
+    def excess(self) -> float:
+        """By how much the metric of a sample is larger than that of all together, in the mean; 0 if it is linear."""
+        return float(self.values.mean()) - self.together if self.values.size else np.nan
+
+    def error_of(self, estimate: float) -> float:
+        """Standard error of an estimate: the root of the mean square of what the samples differ from it by."""
+        return float(np.sqrt(((self.values - estimate) ** 2).mean())) if self.values.size else np.nan
+
+
+def sampled(
+    constraints: Sequence[BoundConstraint], data: FairData, scores: np.ndarray, units: np.ndarray | None = None
+) -> dict[str, Sampled]:
+    """The metrics on the samples of `standard_errors`, which has the arguments; a dict by the constraint's name."""
+    units = data.clusters if units is None else units
+    without = data.without_features  # no metric asks for features
+    return {each.name: _sampled(each, without, scores, units) for each in constraints}
 
 
 def standard_errors(
@@ -56,13 +89,11 @@ def standard_errors(
     Rubin, The Bayesian bootstrap, Annals of Statistics 9(1), 1981. Gart, Alternative analyses of contingency tables,
     Journal of the Royal Statistical Society B 28(1), 1966: halves that are added to cells of a table.
     """
-    units = data.clusters if units is None else units
-    without = data.without_features  # no metric asks for features
-    return {each.name: _standard_error(each, without, scores, units) for each in constraints}
+    found = sampled(constraints, data, scores, units)
+    return {each.name: found[each.name].error_of(each.metric(scores)) for each in constraints}
 
 
-def _standard_error(constraint: Any, data: FairData, scores: np.ndarray, units: np.ndarray | None) -> float:
-    value = constraint.metric(scores)
+def _sampled(constraint: Any, data: FairData, scores: np.ndarray, units: np.ndarray | None) -> Sampled:
     rows, sides = _with_both_decisions(constraint, data, scores)
     place = rows if units is None else np.unique(units, return_inverse=True)[1][rows]
     own, given = sides == 0, data.weights.numpy()[rows]
@@ -78,12 +109,14 @@ def _standard_error(constraint: Any, data: FairData, scores: np.ndarray, units: 
         return drawn_weights / drawn_weights.sum()
 
     factors, at_once = _factors(data.n_samples), max(1, _DRAWN_ROWS // rows.size)
-    values = []
+    values, total = [], np.zeros(rows.size)
     while block := list(islice(factors, at_once)):
-        values.append(drawn.metrics_with_weights(at, np.stack(list(map(weights, block)))))
-    squares = (np.concatenate(values) - value) ** 2
-    known = squares[~np.isnan(squares)]
-    return float(np.sqrt(known.mean())) if known.size else np.nan
+        of_block = np.stack(list(map(weights, block)))
+        values.append(drawn.metrics_with_weights(at, of_block))
+        total += of_block.sum(axis=0)
+    (together,) = drawn.metrics_with_weights(at, total[None] / total.sum())
+    found = np.concatenate(values)
+    return Sampled(found[~np.isnan(found)], float(together))
 
 
 def _factors(n_samples: int) -> Iterator[np.ndarray]:
