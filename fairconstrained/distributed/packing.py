@@ -7,7 +7,8 @@ import io
 import pickle
 from collections import ChainMap
 from collections.abc import Callable
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -36,14 +37,6 @@ def _of_whole_numbers(flat: np.ndarray, dtype: type) -> Recipe | None:
     return (np.asarray, (small, flat.dtype)) if same else None
 
 
-def _of_bytes(flat: np.ndarray) -> Recipe | None:
-    return _of_whole_numbers(flat, np.int8)
-
-
-def _of_short_numbers(flat: np.ndarray) -> Recipe | None:
-    return _of_whole_numbers(flat, np.int32)
-
-
 def _of_many_zeros(flat: np.ndarray) -> Recipe | None:
     """Numbers of which at least half are zero, such as the slopes in the rows of one group."""
     present = flat.view(np.int64) != 0
@@ -58,32 +51,40 @@ def _with_zeros(present: np.ndarray, values: np.ndarray, size: int) -> np.ndarra
     return flat
 
 
-#: In which arrays are tried to be sent, the shortest first.
-_FORMS = (_of_one_number, _of_bytes, _of_short_numbers, _of_many_zeros)
+#: Forms in which arrays may be sent, the shortest first: recipes for numbers in a row, None where a form does not suit.
+_FORMS: tuple[Callable[[np.ndarray], Recipe | None], ...] = (
+    _of_one_number,
+    partial(_of_whole_numbers, dtype=np.int8),
+    partial(_of_whole_numbers, dtype=np.int32),
+    _of_many_zeros,
+)
 
 
 def _of_array(values: np.ndarray) -> Any:
     """Recipe for an array. An array whose numbers do not take eight bytes each is pickled as it is."""
     if values.dtype not in (np.float64, np.int64) or values.size < _WORTH:
         return values.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-    # in the order of the memory, which a choice of the rows of columns keeps
-    order = "F" if values.ndim > 1 and values.strides[0] < values.strides[-1] else "C"
-    flat = values.ravel(order)  # type: ignore[call-overload]
+    # in the order in which they lie in memory
+    order: Literal["C", "F"] = "F" if values.strides[0] < values.strides[-1] else "C"
+    flat = values.ravel(order)
     sample = flat[:: -(-flat.size // _SAMPLE)].copy()
-    found = (form(flat) for form in _FORMS if form(sample) is not None)
+    found = (form(flat) for form in _FORMS if form(sample) is not None)  # most arrays are told by the sample
     recipe = next((each for each in found if each is not None), None)
     if recipe is None:  # a copy of rows that do not lie together would be sent within the pickled object
-        return flat.reshape(values.shape, order=order).__reduce_ex__(pickle.HIGHEST_PROTOCOL)  # type: ignore[call-overload]
+        return flat.reshape(values.shape, order=order).__reduce_ex__(pickle.HIGHEST_PROTOCOL)
     return _shaped, (*recipe, values.shape, order)
 
 
-def _shaped(function: Callable[..., Any], args: tuple[Any, ...], shape: tuple[int, ...], order: Any) -> np.ndarray:
+def _shaped(
+    function: Callable[..., np.ndarray], args: tuple[Any, ...], shape: tuple[int, ...], order: Literal["C", "F"]
+) -> np.ndarray:
     return function(*args).reshape(shape, order=order)
 
 
 def _of_tensor(values: torch.Tensor) -> Any:
-    """Recipe for a tensor, by its array: torch would copy the numbers into the pickled object."""
-    if values.requires_grad or values.device.type != "cpu" or values.dtype not in (torch.float64, torch.int64):
+    """Recipe for a tensor, by its array: torch would copy all numbers of its memory into the pickled object."""
+    is_array = values.device.type == "cpu" and values.layout == torch.strided and not values.requires_grad
+    if not is_array or values.dtype not in (torch.float64, torch.int64):
         return values.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
     return torch.from_numpy, (values.numpy(),)
 
