@@ -5,10 +5,9 @@ from __future__ import annotations
 import copyreg
 import io
 import pickle
-from collections import ChainMap
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -31,7 +30,7 @@ def _of_one_number(flat: np.ndarray) -> Recipe | None:
 def _of_whole_numbers(flat: np.ndarray, dtype: type) -> Recipe | None:
     """Small whole numbers, such as labels or the numbers of groups and rows."""
     with np.errstate(invalid="ignore"):
-        small = flat.astype(dtype)
+        small: np.ndarray = flat.astype(dtype)
     # comparing the bits tells 0 from -0
     same = (small.astype(flat.dtype).view(np.int64) == flat.view(np.int64)).all()
     return (np.asarray, (small, flat.dtype)) if same else None
@@ -92,13 +91,15 @@ def _of_tensor(values: torch.Tensor) -> Any:
 class Pickler(pickle.Pickler):
     """Pickler of what is sent; `pickle.loads` reads it."""
 
-    dispatch_table: ClassVar[Any] = ChainMap({np.ndarray: _of_array, torch.Tensor: _of_tensor}, copyreg.dispatch_table)
+    def __init__(self, file: Any, **options: Any) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL, **options)
+        self.dispatch_table = {**copyreg.dispatch_table, np.ndarray: _of_array, torch.Tensor: _of_tensor}
 
 
 def pickled(message: Any) -> list[Any]:
     """Return a pickled object as bytes, and after them the memory of its arrays, which is not copied."""
     file, buffers = io.BytesIO(), list[pickle.PickleBuffer]()
-    Pickler(file, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append).dump(message)
+    Pickler(file, buffer_callback=buffers.append).dump(message)
     return [file.getbuffer(), *(buffer.raw() for buffer in buffers)]
 
 

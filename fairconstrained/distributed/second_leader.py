@@ -145,7 +145,7 @@ class _Pickler(Pickler):
     """Leaves the rows out, which the receiver has, too."""
 
     def __init__(self, file: io.BytesIO, parts: LeaderParts) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        super().__init__(file)
         self._parts = parts
 
     @override

@@ -56,7 +56,8 @@ def test_arrays_and_tensors_are_the_same_after_they_were_sent(name, kind):
     found, n_bytes = sent(kind(values))
     assert type(found) is type(kind(values))
     found = np.asarray(found)
-    assert found.dtype == values.dtype and found.shape == values.shape
+    assert found.dtype == values.dtype
+    assert found.shape == values.shape
     assert found.tobytes() == values.tobytes()  # -0 is not 0
     found[...] = 1  # it may be written to, as what was sent
     if values.dtype.itemsize == 8:
@@ -89,7 +90,8 @@ def test_what_is_pickled_beforehand_arrives_as_the_object_itself():
     CountsPickles.n_pickles = 0
     ready = Pickled([CountsPickles(), NORMAL])
     (first, table), n_bytes = sent(ready)
-    assert isinstance(first, CountsPickles) and CountsPickles.n_pickles == 1
+    assert isinstance(first, CountsPickles)
+    assert CountsPickles.n_pickles == 1
     np.testing.assert_array_equal(table, NORMAL)
     assert n_bytes <= NORMAL.nbytes + 1000
     with pytest.raises((pickle.PicklingError, AttributeError)):
