@@ -35,7 +35,7 @@ def fit(
     Every process calls it with its own rows, and returns the same fitted estimator, which is the one of a single
     process with all rows, up to rounding. The features stay where they are. The first process computes with targets,
     groups, weights and scores of all rows, which takes some 180 bytes a row there, and asks the others for
-    products with their features: each product of one column sends 8 bytes a row, each sum one number a feature.
+    products with their features: each product of one column sends at most 8 bytes a row, each sum one number a feature.
     While it fits, the second process makes the estimate for new rows in the same way, and needs as much memory. It does
     not if there is no estimate (``new_row_folds=None``), if the fit itself yields the models without a fold, or within
     ``resumable``. Then the first process has more work than the others: give it fewer rows. Models without a fold that

@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from fairconstrained.distributed.channel import Channel
 from fairconstrained.distributed.errors import ProcessLost
+from fairconstrained.distributed.packing import Pickled
 from fairconstrained.tables import Parts
 from fairconstrained.tables.table import taken_rows
 
@@ -132,15 +133,14 @@ class LeaderParts(Parts):
         asked = self.with_rows(every)
         if len(asked) == 1:
             return super().divided(calls)
-        calls, buffers = list(calls), list[pickle.PickleBuffer]()
-        try:  # NumPy's arrays are not copied for that
-            pickle.dumps(calls, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append)
+        calls, leader = list(calls), self._channel.leader
+        # the leader has more other work than the rest, and gets its calls after them
+        order = sorted(asked, key=lambda k: k == leader)
+        own = {k: calls[place :: len(order)] for place, k in enumerate(order)}
+        try:  # before anything is sent
+            columns = [(own.get(k, []) if k == leader else Pickled(own.get(k, [])),) for k in range(len(every))]
         except NOT_PICKLED:
             return super().divided(calls)
-        # the leader has more other work than the rest, and gets its calls after them
-        order = sorted(asked, key=lambda k: k == self._channel.leader)
-        own = {k: calls[place :: len(order)] for place, k in enumerate(order)}
-        columns = [(own.get(k, []),) for k in range(len(every))]
         found = dict(zip(asked, self.results(_results_of_calls, columns, every), strict=True))
         results: list[Any] = [None] * len(calls)
         for place, k in enumerate(order):

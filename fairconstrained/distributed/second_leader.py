@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from fairconstrained.distributed.channel import Channel
 from fairconstrained.distributed.errors import ProcessLost
+from fairconstrained.distributed.packing import Pickler
 from fairconstrained.distributed.requests import NOT_PICKLED, LeaderParts, Outcome, lead, served
 
 __all__ = ["Begin", "FirstParts", "SecondLeader"]
@@ -140,11 +141,11 @@ def _nothing(X: Any) -> None:
     """Answer of a process that is only to know that the first one is there."""
 
 
-class _Pickler(pickle.Pickler):
+class _Pickler(Pickler):
     """Leaves the rows out, which the receiver has, too."""
 
     def __init__(self, file: io.BytesIO, parts: LeaderParts) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        super().__init__(file)
         self._parts = parts
 
     @override

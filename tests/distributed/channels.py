@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from queue import Queue
 
+from fairconstrained.distributed.packing import pickled
 from fairconstrained.distributed.processes import fit_in
 from fairconstrained.distributed.requests import HeldRows, attempt
 
@@ -34,10 +35,11 @@ class QueueChannel:
         """Do nothing: queues need no end."""
 
     def send(self, message, to):
-        self.queues[self.leader, self.rank, to].put(pickle.dumps(message))
+        self.queues[self.leader, self.rank, to].put([bytearray(part) for part in pickled(message)])
 
     def receive(self, sender):
-        return pickle.loads(self.queues[self.leader, sender, self.rank].get(timeout=self.timeout))
+        head, *buffers = self.queues[self.leader, sender, self.rank].get(timeout=self.timeout)
+        return pickle.loads(head, buffers=buffers)
 
 
 class DirectChannel:
@@ -49,7 +51,7 @@ class DirectChannel:
         self.other, self.sent_bytes, self._request = HeldRows(X), 0, None
 
     def send(self, message, to):
-        content = pickle.dumps(message)
+        content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
         self.sent_bytes, self._request = len(content), pickle.loads(content)
 
     def receive(self, sender):

@@ -224,6 +224,27 @@ def test_calls_are_divided_among_the_processes_with_rows(lengths, by_other):
     assert (0 if request is None else len(request.columns[0])) == by_other
 
 
+class CountedCall:
+    """A call that knows how often such calls were pickled."""
+
+    n_pickles = 0
+
+    def __reduce__(self):
+        CountedCall.n_pickles += 1
+        return CountedCall, ()
+
+    def __call__(self):
+        return 1
+
+
+def test_calls_of_other_processes_are_pickled_once_and_those_of_the_leader_not_at_all(monkeypatch):
+    monkeypatch.setattr(CountedCall, "n_pickles", 0)
+    X = rows()[0]
+    table = Table(LeaderParts(DirectChannel(X[200:]), X[:200], [200, 100], X.dtype, None))
+    assert list(divided(table, [CountedCall() for _ in range(5)])) == [1] * 5
+    assert CountedCall.n_pickles == 3
+
+
 def test_calls_that_cannot_be_sent_are_made_by_the_leader():
     X = rows()[0]
     channel = DirectChannel(X[200:])
