@@ -70,8 +70,8 @@ class MinorityShare(Constraint):
         """Implement `Constraint.bind`; also raises ValueError if there is no row of the minority, or none of others."""
         if data.unions is not None:
             raise ValueError(
-                "the minority must be one of several groups that do not overlap. Pass one column with the group of every "
-                "row as sensitive_features."
+                "the minority must be one of several groups that do not overlap. Pass one column with the group of "
+                "every row as sensitive_features."
             )
         counts = {label: count for label, count in data.counts().items() if label not in self.ignored_groups}
         names = tuple(counts)

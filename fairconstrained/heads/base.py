@@ -178,8 +178,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         for name in others:
             if name == "sample_weight":
                 raise TypeError(
-                    f"{type(head).__name__}, the head, does not take sample_weight in fit. Leave the weights out, or take "
-                    "another head."
+                    f"{type(head).__name__}, the head, does not take sample_weight in fit. Leave the weights out, "
+                    "or take another head."
                 )
             if name != "groups" and not takes_in_fit(self._base, name):
                 raise TypeError(
