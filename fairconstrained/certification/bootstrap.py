@@ -326,7 +326,8 @@ def gap_interval(
         if np.isnan(statistic(np.arange(len(response)))):
             raise ValueError(
                 f"{info_of(function).name} is NaN on these rows, for example because there is a single group or a "
-                "compared cell is empty: there is no interval."
+                "compared cell is empty: there is no interval. Pass rows of several groups, each with the labels that "
+                "the metric compares."
             )
     strata, _ = strata_of(function, params, sensitive_features, y_true, response)
     _check_resamples(n_resamples, (1 - level) / 2)

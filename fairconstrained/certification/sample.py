@@ -199,7 +199,10 @@ def resolve_metric(
         info, params = find_metric(metric)
         function = info.function
     if "qid" in inspect.signature(function).parameters:
-        raise ValueError(f"{info_of(function).name} compares rows of one query, which are not independent draws.")
+        raise ValueError(
+            f"{info_of(function).name} compares rows of one query, which are not independent draws, so nothing can be "
+            "certified about it. Choose a metric of single rows, or report its mean over held-out queries."
+        )
     check_options(function, metric_params or {}, "metric_params")
     params = {**params, **(metric_params or {})}
     lacking = [name for name in needed_options(function) if name not in params and name not in given_later]

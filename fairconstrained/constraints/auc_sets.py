@@ -91,7 +91,8 @@ class AUCSets:
             raise ValueError(f"constraint must be one of {sorted(AUC_METRICS)} or four masks, got {constraint!r}.")
         if AUC_METRICS[constraint].by_label and not np.isin(data.y.numpy(), [-1.0, 1.0]).all():
             raise ValueError(
-                f"constraint={constraint!r} compares positives with negatives and needs binary targets -1 / +1."
+                f"constraint={constraint!r} compares positives with negatives, so y must have two classes. For "
+                "numbers take constraint='group_auc', which needs no labels."
             )
         labels = [str(label) for label in data.labels]
         code = None if protected is None else protected_code(data.labels, protected)

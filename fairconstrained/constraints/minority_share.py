@@ -69,7 +69,10 @@ class MinorityShare(Constraint):
     def _bind(self, data: FairData) -> BoundMinorityShare:
         """Implement `Constraint.bind`; also raises ValueError if there is no row of the minority, or none of others."""
         if data.unions is not None:
-            raise ValueError("the minority must be one of several groups that do not overlap.")
+            raise ValueError(
+                "the minority must be one of several groups that do not overlap. Pass one column with the group of "
+                "every row as sensitive_features."
+            )
         counts = {label: count for label, count in data.counts().items() if label not in self.ignored_groups}
         names = tuple(counts)
         code = int(np.argmin(list(counts.values())))

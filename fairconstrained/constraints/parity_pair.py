@@ -59,7 +59,10 @@ class ParityPair(Constraint):
     @override
     def _bind(self, data: FairData) -> BoundParityPair:
         if data.unions is not None:
-            raise ValueError("parity pairs need groups that do not overlap.")
+            raise ValueError(
+                "a ParityPair needs groups that do not overlap. Pass one column with the group of every row as "
+                "sensitive_features, or bound 'intersectional' rates, which takes groups that overlap."
+            )
         function, mass = RATE_FUNCTIONS[self.rate], data.sums()
         share = float((data.weights.numpy() / mass[data.codes]).max())
         return BoundParityPair(

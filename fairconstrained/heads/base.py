@@ -177,7 +177,10 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         others = [name for name in given if name != "sensitive_features" and not has_fit_parameter(head, name)]
         for name in others:
             if name == "sample_weight":
-                raise TypeError(f"{type(head).__name__}, the head, does not take sample_weight in fit.")
+                raise TypeError(
+                    f"{type(head).__name__}, the head, does not take sample_weight in fit. Leave the weights out, "
+                    "or take another head."
+                )
             if name != "groups" and not takes_in_fit(self._base, name):
                 raise TypeError(
                     f"neither {type(head).__name__}, the head, nor {type(self._base).__name__}, the estimator, takes "

@@ -177,7 +177,9 @@ def loss_parity_gap(
     of_classes = checked_class_scores(y_true, y_score)
     if of_classes is not None:
         if (loss, agg_labels) != ("log_loss", "max"):
-            raise ValueError("scores of more than two labels take loss='log_loss' and agg_labels='max'.")
+            raise ValueError(
+                "y_score has a column for each of more than two labels: set loss='log_loss' and agg_labels='max'."
+            )
         groups = check_groups(sensitive_features, sample_weight, len(of_classes[0]), overlapping=True)
         return _gap_of_classes(*of_classes, groups, notion, on_empty, return_groups)
     rows = LabelledRows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)

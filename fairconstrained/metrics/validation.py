@@ -323,7 +323,8 @@ def _label_column(labels: npt.ArrayLike, name: str) -> np.ndarray:
     refuse_masked(**{name: labels})
     column = pd.Series(column_or_1d(labels)).infer_objects()
     if column.isna().any():
-        raise ValueError(f"{name} contains NaN or missing values.")
+        missing = f"{column.isna().sum()} of {column.size} rows"
+        raise ValueError(f"{name} contains NaN or missing values in {missing}; drop these rows.")
     values = column.to_numpy()
     if values.dtype.kind == "f" and not np.array_equal(values, np.floor(values)):
         raise ValueError(f"{name} holds continuous values; pass labels, such as whether they exceed a threshold.")

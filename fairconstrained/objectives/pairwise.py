@@ -154,7 +154,10 @@ class PairwiseAUC(Objective):
         """
         found = np.unique(data.y.numpy())
         if found.tolist() != [-1.0, 1.0]:
-            raise ValueError(f"a pairwise objective needs targets -1 and +1, both of them; got {found[:5].tolist()}.")
+            raise ValueError(
+                "an objective of pairs compares positives with negatives, so y must have two classes, and rows of "
+                f"both, as the targets -1 and 1; got {found[:5].tolist()}."
+            )
         bound = BoundQuadraticAUC if self.loss == "quadratic" and self.ends == _WHOLE else BoundPairwiseAUC
         return bound(replace(self, classes=self.classes.on(data)), data)
 

@@ -168,7 +168,10 @@ class FairnessPath(PlainState):
                 "choose one of the models by the columns of the table."
             )
         if np.isnan(scores).all():
-            raise ValueError(f"{prefix or 'train_'}{performance} is NaN for every model, so that none can be chosen.")
+            raise ValueError(
+                f"{prefix or 'train_'}{performance} is NaN for every model, so that none can be chosen. Name another "
+                f"measure as performance, one of {list(self.scores)}, or make the path with other scoring."
+            )
         least = float(np.nanmin(gaps[~np.isnan(scores)]))
         if least > bound + ROUNDING:
             # The rule's own warning speaks of held-out gaps in any case, so it is given a bound that can be kept.

@@ -42,7 +42,9 @@ class _OnBatches:
     def __init__(self, term: Any, coder: RowCoder, distributed: bool | None) -> None:
         if not (isinstance(term, Stochastic) and isinstance(term, FullBatch)):
             raise IncompatibleProblem(
-                f"{term.name!r} cannot be evaluated on mini-batches; it needs the views FullBatch and Stochastic."
+                f"{term.name!r} cannot be evaluated on mini-batches, as it does not offer the views FullBatch and "
+                "Stochastic (fairconstrained.views). Take another constraint or objective, or an estimator of the "
+                "package."
             )
         self._term, self._coder, self._distributed = cast(Any, term), coder, distributed
         self._point: type[Point] = RowLossPoint if isinstance(term, RowLosses) else GraphPoint

@@ -203,7 +203,7 @@ def test_bad_input(data, constraint, message):
 
 def test_overlapping_groups_are_refused(kind, data):
     overlapping = replace(data, unions=object())
-    with pytest.raises(ValueError, match="overlap"):
+    with pytest.raises(ValueError, match=r"do not overlap. Pass one column with the group"):
         constraint_of(kind).unchecked(overlapping)
 
 

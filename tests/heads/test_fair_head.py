@@ -500,6 +500,13 @@ def test_regressors(rows):
     assert FairHeadRegressor(LinearRegression())._answering.get_params()["kappa"] == 0.02
 
 
+def test_a_head_without_weights_says_what_to_do(rows):
+    X, y, groups = rows
+    ranker = FairHeadRegressor(LinearRegression(), FairRanker())
+    with pytest.raises(TypeError, match=r"FairRanker, the head, does not take sample_weight.* Leave the weights out"):
+        ranker.fit(X, y, sensitive_features=groups, sample_weight=np.ones(y.size), qid=np.arange(y.size) // 10)
+
+
 def test_weights_are_repeated_rows_for_the_head(rows):
     X, y, groups = rows
     base = GaussianNB().fit(X, y)

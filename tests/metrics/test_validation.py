@@ -70,7 +70,7 @@ def test_constant_predictions_of_strings_need_the_true_labels_or_pos_label():
     [
         (Y_TRUE, [0.2, 0.7, 0.1, 0.9, 0.4], "y_pred holds continuous values"),
         (Y_TRUE, ["no", "yes", "no", "no", "no"], "both be numbers"),
-        (Y_TRUE, [1.0, np.nan, 0.0, 0.0, 0.0], "y_pred contains NaN"),
+        (Y_TRUE, [1.0, np.nan, 0.0, 0.0, 0.0], "y_pred contains NaN or missing values in 1 of 5 rows; drop these"),
         (["no", None, "no", "yes", "yes"], ["no"] * 5, "y_true contains NaN"),
         (Y_TRUE, [1, 0, 0], "inconsistent numbers of samples"),
         ([], [], "at least one row"),
