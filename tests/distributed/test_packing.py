@@ -1,4 +1,4 @@
-"""What is sent in fewer bytes than it has in memory gives the very same numbers back."""
+"""Arrays that are sent in fewer bytes than they have in memory: the very same numbers come back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ARRAYS = {
 
 
 def sent(message):
-    """What the receiver of a message gets, and the number of bytes."""
+    """The message as its receiver gets it, and the number of bytes."""
     head, *buffers = [bytearray(part) for part in pickled(message)]
     return pickle.loads(head, buffers=buffers), len(head) + sum(map(len, buffers))
 
