@@ -73,6 +73,11 @@ class Start:
     fingerprint: int | None = None
     solver_state: Any = None
 
+    @property
+    def is_of_other_rows(self) -> bool:
+        """Whether it has multipliers of no data in particular, as a solution for other rows that is near has."""
+        return self.fingerprint is None and bool(self.multipliers)
+
     def on(self, data: FairData) -> Start:
         """Return this start, or only its model state if the data differ."""
         return self if self.fingerprint in (None, data.fingerprint) else Start(self.model_state)

@@ -381,7 +381,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
         result = self._run_part(solver, problem, start, rng)
-        is_near = start is not None and start.fingerprint is None
+        is_near = start is not None and start.is_of_other_rows
         return result if is_near and result.status.is_infeasible else self._completed(solver, problem, result, rng)
 
     def _completed(

@@ -350,7 +350,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
             own, estimate = found[constraint.name], constraint.metric(scores)
             # A bound that takes effect holds the differences between groups of these rows, with what is chance in them.
             # Those of new rows differ from them by chance, and the largest of several is larger in the mean for it.
-            if constraint.price(result.multipliers) != 0:
+            # With promise="new_rows" the bound is on the estimate itself.
+            if self.promise == "training" and abs(constraint.price(result.multipliers)) > 0:
                 estimate += own.excess
             gaps[constraint.name] = NewRowGap(estimate, own.error_of(estimate), _OUT_OF_FOLD)
         return NewRowEstimates(gaps, own_errors={name: gap.standard_error for name, gap in gaps.items()})

@@ -38,7 +38,7 @@ class Sampled(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """By how much the metric of a sample is larger than that of all together, in the mean; 0 if it is linear."""
+        """The mean metric of the samples less that of all together; negative for a least rate."""
         return float(self.values.mean()) - self.together if self.values.size else np.nan
 
     def error_of(self, estimate: float) -> float:

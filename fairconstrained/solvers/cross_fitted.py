@@ -80,12 +80,13 @@ class CrossFitted(Solver):
     Where there are fewer than ten rows for each feature, the unconstrained model has memorised many labels. Then the
     directions are those at constant scores, which know none, with a ridge as large as the diagonal of the curvature.
 
-    The methods for b are, in turn, `SequentialQuadratic` from the unconstrained model (not for ratios of rates);
-    `SequentialQuadratic` from an optimum for smooth decisions, which become sharper step by step, unless the first
-    method took few steps; and `AugmentedLagrangian`. The first that settles is the last, unless its objective is nearer
-    to that of the best constant score than to that of a multiple of the unconstrained model. For ratios of rates, it is
-    also the last if it has followed smooth decisions from the unconstrained model, and its objective is at most 1 %
-    above what these have promised. Where errors are counted, the method is `SpanSearch`.
+    The methods for b are, in turn, `SequentialQuadratic` from the unconstrained model (not for ratios of rates, or
+    rates among decisions); `SequentialQuadratic` from an optimum for smooth decisions, which become sharper step by
+    step, unless the first method took few steps; and `AugmentedLagrangian`. The first that settles is the last, unless
+    its objective is nearer to that of the best constant score than to that of a multiple of the unconstrained model.
+    For ratios of rates and rates among decisions, it is also the last if it has followed smooth decisions from the
+    unconstrained model, and its objective is at most 1 % above what these have promised. Where errors are counted, the
+    method is `SpanSearch`.
 
     Where losses or AUCs are compared and the smallest cell has fewer than eight rows for each feature, the
     unconstrained models fit its noise, and so would b in many directions. There the models have the ridge with which
@@ -345,7 +346,7 @@ class CrossFitted(Solver):
                 candidates = found.candidates if found.status.is_settled else (sharp.params, *found.candidates)
                 attempt = _Attempt(replace(found, n_evaluations=n_evaluations, candidates=candidates), sharp.objective)
                 yield attempt
-                # under bounds on ratios, what follows hardly ever finds a better optimum, by ten times the evaluations
+                # under such bounds, what follows hardly ever finds a better optimum, by ten times the evaluations
                 if begin is free and leads_far and found.status.is_settled and attempt.reaches_goal(found):
                     return
         for begin_at in (None,) if start is None else (start, None):

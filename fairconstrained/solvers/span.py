@@ -143,8 +143,7 @@ class Span(Solver):
         begin = time.perf_counter()
         start = problem.unless_constant(None if start is None else start.on(problem.data))
         known = solver_state(start, _Known)
-        # a start on a path has the state of this solver, and from other rows only one for any data has multipliers
-        is_of_other_rows = known is None and start is not None and bool(start.multipliers)
+        is_of_other_rows = start is not None and start.is_of_other_rows
         max_iter = min(self.max_iter, _NEAR_ITER) if is_of_other_rows else self.max_iter
         inner = AugmentedLagrangian(max_iter=max_iter, tol=self.tol, verbose=self.verbose)
         quick = SequentialQuadratic(min(self.max_iter, SequentialQuadratic.max_iter), self.tol, verbose=self.verbose)
