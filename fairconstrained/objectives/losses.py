@@ -9,7 +9,6 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.special import expit
 from torch import Tensor
 from typing_extensions import override
 
@@ -62,10 +61,6 @@ class Logistic(ConvexLoss):
     def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
         share = torch.sigmoid(scores)
         return share * (1 - share)
-
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """``1 / (1 + exp(-s))``."""
-        return expit(scores)
 
     @override
     def of_several_classes(self) -> Loss | None:
@@ -183,10 +178,6 @@ class ZeroOne(Loss):
     def gains(self, targets: Tensor, weights: Tensor) -> Tensor:
         """The error rate falls by the weight of a row when its label is predicted."""
         return weights * targets
-
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
-        return expit(scores)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
-from scipy.special import expit
 from torch import Tensor
 
 from fairconstrained.checks.messages import check_positive
@@ -163,10 +162,6 @@ class PairwiseAUC(Objective):
         whole = replace(self, interval=_WHOLE)
         rounder = (replace(whole, smoothing=s) for s in (0.5, 0.1) if self.loss == "hinge" and s > self.smoothing)
         return (*rounder, *([] if self.ends == _WHOLE else [whole]), self)
-
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
-        return expit(scores)
 
     def weighing_classes(self, classes: ClassWeights) -> Self:
         """Implement `Objective.weighing_classes`; classes weigh in the choice of the shift only."""
