@@ -197,8 +197,8 @@ def _sums_of_products(X: _TorchTable, columns: Any) -> np.ndarray:
 def _squares(X: _TorchTable, weights: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
     if centre is not None and X.is_sparse:  # asked for once in a fit
         return squares(X._in_memory, weights, centre)
-    moved, origin = X.moved(weights), X.moved(np.zeros(X.shape[1]) if centre is None else centre)[:, None]
-    blocks = ((rows, block if X.is_sparse else block - origin) for rows, block in X.blocks(transposed=True))
+    moved, origin = X.moved(weights), None if centre is None else X.moved(centre)[:, None]
+    blocks = ((rows, block if origin is None else block - origin) for rows, block in X.blocks(transposed=True))
     return reduce(add, (_squared(block) @ moved[rows] for rows, block in blocks)).cpu().numpy()
 
 
