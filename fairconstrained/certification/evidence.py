@@ -28,22 +28,14 @@ _LARGEST_SCALE = 1e8
 
 @dataclass(frozen=True, eq=False)
 class Evidence(ABC):
-    """Evidence of a sample about a gap in the population.
+    """Evidence of a sample about a gap in the population."""
 
-    Attributes
-    ----------
-    gap : float
-        Value of the metric in the sample.
-    n_samples : int
-    method : str
-        Name of the family.
-    is_distribution_free : bool
-        Whether `upper` holds with the probability stated for every distribution and every sample size.
-    """
-
+    #: Value of the metric in the sample.
     gap: float
     n_samples: int
+    #: Name of the family.
     method: ClassVar[str]
+    #: Whether `upper` holds with the probability stated for every distribution and every sample size.
     is_distribution_free: ClassVar[bool] = True
     #: Relative precision of `sufficient_scale`.
     _precision: ClassVar[float] = 1e-6
@@ -161,13 +153,9 @@ class ClassEvidence(Evidence):
 
     The class with the largest gap in the population is a fixed one, and its bound is enough: the largest bound needs no
     union over the classes, see `fairconstrained.metrics.contrasts`. So all gaps are below it at once.
-
-    Parameters
-    ----------
-    of_class : dict of Evidence
-        Evidence about every class.
     """
 
+    #: Evidence about every class.
     of_class: dict[Any, Evidence]
     _known: dict[tuple[float, float], dict[Any, float]] = field(default_factory=dict, init=False, repr=False)
 

@@ -28,45 +28,29 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows and the value of a metric on them.
-
-    Attributes
-    ----------
-    metric : callable
-    y_true : ndarray of shape (n_samples,)
-        Labels or targets.
-    response : ndarray of shape (n_samples,)
-        Predictions, scores or probabilities of the model.
-    sensitive_features : object
-        Groups of the rows; None for a metric that compares no groups.
-    params : dict
-        Further arguments of the metric.
-    loss_bound : tuple of float, optional
-        Limits between which all losses lie, in the sample and outside it.
-    n_resamples : int
-    random_state : object
-        Seed of the bootstrap.
-    classes : sequence, optional
-        All classes of the model, also those without rows here; None: those of the rows.
-    n_jobs : int, optional
-        Number of processes for the resamples.
-    by_class : dict of Sample
-        The rows as seen by a metric that takes several classes one by one, each against all others; empty otherwise.
-    gap : float
-        Value of the metric, or one minus it, which is small for a good model.
-    """
+    """Rows and the value of a metric on them."""
 
     metric: Callable[..., Any]
-    y_true: np.ndarray
-    response: np.ndarray
+    #: Labels or targets.
+    y_true: np.ndarray  # of shape (n_samples,)
+    #: Predictions, scores or probabilities of the model.
+    response: np.ndarray  # of shape (n_samples,)
+    #: Groups of the rows; None for a metric that compares no groups.
     sensitive_features: Any
+    #: Further arguments of the metric.
     params: dict[str, Any]
+    #: Limits between which all losses lie, in the sample and outside it.
     loss_bound: tuple[float, float] | None = None
     n_resamples: int = 1000
+    #: Seed of the bootstrap.
     random_state: Any = None
+    #: All classes of the model, also those without rows here; None: those of the rows.
     classes: Sequence[Any] | None = None
+    #: Number of processes for the resamples.
     n_jobs: int | None = None
+    #: The rows as seen by a metric that takes several classes one by one, each against all others; empty otherwise.
     by_class: dict[Any, Sample] = field(init=False, repr=False)
+    #: Value of the metric, or one minus it, which is small for a good model.
     gap: float = field(init=False)
 
     def __post_init__(self) -> None:

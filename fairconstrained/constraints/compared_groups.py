@@ -32,17 +32,11 @@ _SMALL_GROUPS = "set small_groups='merge' or 'ignore' (in the constraint, where 
 
 
 class GroupLimits(NamedTuple):
-    """Limits to how small a compared group may be.
+    """Limits to how small a compared group may be."""
 
-    Attributes
-    ----------
-    min_size : int
-        Least number of rows in every cell of a group.
-    share : float
-        The largest share of a cell that one row may have.
-    """
-
+    #: Least number of rows in every cell of a group.
     min_size: int
+    #: The largest share of a cell that one row may have.
     share: float
 
     @classmethod
@@ -122,25 +116,16 @@ def measured(
 
 @dataclass(frozen=True, eq=False)
 class ComparedGroups:
-    """The groups that a constraint compares.
-
-    Attributes
-    ----------
-    labels : tuple of str
-    names : tuple of str or None
-        Names under which the groups of the user are compared; None for one that is left out.
-    place : ndarray of shape (n_codes,)
-        Part that every code of the data belongs to; ``n_parts`` for a code that is left out.
-    n_parts : int
-        The number of groups, unless they overlap.
-    unions : Unions, optional
-        The parts that every group consists of, if groups overlap.
-    """
+    """The groups that a constraint compares."""
 
     labels: tuple[str, ...]
+    #: Names under which the groups of the user are compared; None for one that is left out.
     names: tuple[str | None, ...]
-    place: np.ndarray
+    #: Part that every code of the data belongs to; ``n_parts`` for a code that is left out.
+    place: np.ndarray  # of shape (n_codes,)
+    #: The number of groups, unless they overlap.
     n_parts: int
+    #: The parts that every group consists of, if groups overlap.
     unions: Unions | None = None
 
     @classmethod

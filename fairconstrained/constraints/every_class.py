@@ -179,34 +179,23 @@ def _changed(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundEveryClass(BoundConstraint, DirectSlopes):
-    """The constraints of all classes as one, on the scores of all classes.
+    """The constraints of all classes as one, on the scores of all classes."""
 
-    Attributes
-    ----------
-    inner : tuple of BoundConstraint
-        The constraint of every class, on data whose rows are ordered by that class.
-    classes : tuple of str
-    orders : ndarray of shape (n_classes, n_samples)
-        The rows of ``data`` in the order of the data of every class.
-    owners : ndarray of shape (n_components,)
-        Number of the class of every component. Those that refinement adds stand behind all others, whatever their
-        class.
-    width : float, default=0
-        Width of the smooth margins of the surrogate, in units of the scores.
-    correction : ndarray of shape (n_components,), or 0
-        Amounts by which the components change where the exact margins take the place of the smooth ones, at the scores
-        of the last refinement.
-    """
-
+    #: The constraint of every class, on data whose rows are ordered by that class.
     inner: tuple[BoundConstraint, ...]
     classes: tuple[str, ...]
     data: FairData
     kappa: float
     name: str
-    orders: np.ndarray
-    owners: np.ndarray
+    #: The rows of ``data`` in the order of the data of every class.
+    orders: np.ndarray  # of shape (n_classes, n_samples)
+    #: Number of the class of every component. Those that refinement adds stand behind all others, whatever their class.
+    owners: np.ndarray  # of shape (n_components,)
+    #: Width of the smooth margins of the surrogate, in units of the scores.
     width: float = 0.0
-    correction: Any = 0.0
+    #: Amounts by which the components change where the exact margins take the place of the smooth ones, at the scores
+    #: of the last refinement.
+    correction: Any = 0.0  # ndarray of shape (n_components,), or 0
 
     #: Where a class is to be given up or taken on, rows of other classes are far away.
     first_blur = 0.3

@@ -22,17 +22,11 @@ _ROUNDING = 1e-12
 
 
 class Cuts(NamedTuple):
-    """Every way to split sorted scores in two; each array has shape (n_cuts,), from no row above to all.
+    """Every way to split sorted scores in two; each array has shape (n_cuts,), from no row above to all."""
 
-    Attributes
-    ----------
-    at : ndarray
-        Threshold, above which rows are positive.
-    rate, gain : ndarray
-        Sums of the weights and of the gains of these rows.
-    """
-
+    #: Threshold, above which rows are positive.
     at: np.ndarray
+    #: Sums of the weights and of the gains of these rows.
     rate: np.ndarray
     gain: np.ndarray
 

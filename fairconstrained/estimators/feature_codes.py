@@ -18,14 +18,9 @@ FROM_DTYPE = "from_dtype"
 
 @dataclass(frozen=True)
 class FeatureCodes:
-    """Categories of the columns that have some, in the order of their codes.
+    """Categories of the columns that have some, in the order of their codes."""
 
-    Attributes
-    ----------
-    categories : dict
-        Categories, an ndarray of shape (n_categories,), by the number of the column.
-    """
-
+    #: Categories, an ndarray of shape (n_categories,), by the number of the column.
     categories: dict[int, np.ndarray]
 
     @classmethod

@@ -16,17 +16,11 @@ __all__ = ["NO_SMALL_GROUPS", "SmallGroups", "Stratified", "alike_groups", "as_l
 
 
 class Stratified(NamedTuple):
-    """Sensitive features of rows with their strata, as `fit` was given both.
+    """Sensitive features of rows with their strata, as `fit` was given both."""
 
-    Attributes
-    ----------
-    features : object
-        Sensitive features; None if there are none.
-    strata : object
-        The stratum of every row; None where there are none.
-    """
-
+    #: Sensitive features; None if there are none.
     features: Any
+    #: The stratum of every row; None where there are none.
     strata: Any = None
 
     @classmethod

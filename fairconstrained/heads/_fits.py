@@ -26,16 +26,10 @@ __all__ = ["Columns", "Models", "fit_and_score", "routing_of", "scored", "takes_
 
 @dataclass(frozen=True, eq=False)
 class Models:
-    """A model of the target and models of the groups that were fitted on the same rows.
+    """A model of the target and models of the groups that were fitted on the same rows."""
 
-    Attributes
-    ----------
-    base : estimator
-    groups : dict from int to estimator
-        One for each column of the group targets; empty where groups are not estimated.
-    """
-
-    base: Any
+    base: Any  # estimator
+    #: One for each column of the group targets; empty where groups are not estimated.
     groups: Mapping[int, Any]
 
 

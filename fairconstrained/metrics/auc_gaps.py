@@ -35,24 +35,16 @@ class GroupComparison:
     """Comparison of a named metric, with its AUCs.
 
     The largest gap needs no table of all pairs of groups; what does is computed when it is asked for.
-
-    Parameters
-    ----------
-    metric : str
-        A key of `AUC_METRICS`.
-    scores : ndarray of shape (n_samples,)
-    rows : GroupedRows
-        The rows by group. With a protected group there are two groups: it, and all others as one.
-    positive : ndarray of bool, of shape (n_samples,)
-        Whether a row has the positive label; all of them where labels do not matter.
-    is_protected : bool
-        Whether there is a protected group.
     """
 
+    #: A key of `AUC_METRICS`.
     metric: str
-    scores: np.ndarray
+    scores: np.ndarray  # of shape (n_samples,)
+    #: The rows by group. With a protected group there are two groups: it, and all others as one.
     rows: GroupedRows
-    positive: np.ndarray
+    #: Whether a row has the positive label; all of them where labels do not matter.
+    positive: np.ndarray  # of bool, of shape (n_samples,)
+    #: Whether there is a protected group.
     is_protected: bool
 
     @property

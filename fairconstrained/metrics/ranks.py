@@ -32,20 +32,13 @@ _BLOCK_ENTRIES = 2**22
 
 
 class WorstGap(NamedTuple):
-    """The largest gap over thresholds and pairs of groups, and where it is attained.
-
-    Attributes
-    ----------
-    gap : float
-    threshold : float
-        An observed score; ``-inf`` never attains a positive gap.
-    ranks : ndarray of shape (n_groups,)
-        Rank of ``threshold`` in every group.
-    """
+    """The largest gap over thresholds and pairs of groups, and where it is attained."""
 
     gap: float
+    #: An observed score; ``-inf`` never attains a positive gap.
     threshold: float
-    ranks: np.ndarray
+    #: Rank of ``threshold`` in every group.
+    ranks: np.ndarray  # of shape (n_groups,)
 
 
 class RankTable:

@@ -41,17 +41,11 @@ NAN_INSTEAD = "Called by itself with on_empty='nan', the metric is NaN here."
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """The group and weight of every row.
-
-    Parameters
-    ----------
-    groups : Groups
-    weights : ndarray of shape (n_samples,)
-        Non-negative, with a positive sum in every group.
-    """
+    """The group and weight of every row."""
 
     groups: Groups
-    weights: np.ndarray
+    #: Non-negative, with a positive sum in every group.
+    weights: np.ndarray  # of shape (n_samples,)
 
     @property
     def codes(self) -> np.ndarray:

@@ -34,19 +34,12 @@ def one_interval(interval: Any, name: str = "interval") -> tuple[float, float]:
 
 
 class PairLoss(NamedTuple):
-    """A convex loss ``l(x - margin)`` of the difference ``x`` of a positive's and a negative's score.
+    """A convex loss ``l(x - margin)`` of the difference ``x`` of a positive's and a negative's score."""
 
-    Attributes
-    ----------
-    value, decreasing : callable
-        Kernels that `pair_mean` knows: ``l`` and the part of it that falls.
-    increasing : callable or None
-        The part that rises, ``l = decreasing + increasing``; None if ``l`` rises nowhere.
-    margin : float
-    """
-
+    #: Kernels that `pair_mean` knows: ``l`` and the part of it that falls.
     value: Callable[[Tensor], Tensor]
     decreasing: Callable[[Tensor], Tensor]
+    #: The part that rises, ``l = decreasing + increasing``; None if ``l`` rises nowhere.
     increasing: Callable[[Tensor], Tensor] | None = None
     margin: float = 0.0
 
