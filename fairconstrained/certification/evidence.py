@@ -97,14 +97,9 @@ class Evidence(ABC):
 
 
 class Cells(ABC):
-    """Parameters of cells of rows, each with a confidence interval.
+    """Parameters of cells of rows, each with a confidence interval."""
 
-    Attributes
-    ----------
-    method : str
-        Name of the family.
-    """
-
+    #: Name of the family.
     method: ClassVar[str]
 
     @abstractmethod
