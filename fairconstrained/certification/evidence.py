@@ -235,10 +235,7 @@ def _builders(metric: Callable[..., Any]) -> dict[str, Builder]:
 def evidence_of(sample: Sample, method: str = "auto") -> Evidence:
     """Return the evidence of the family named, or of the first one that the metric has.
 
-    Raises
-    ------
-    ValueError
-        If the family has no bound for this metric with these parameters.
+    Raises ValueError if the family has no bound for this metric with these parameters.
     """
     if sample.by_class:
         of_class = {label: evidence_of(part, method) for label, part in sample.by_class.items()}

@@ -170,11 +170,8 @@ def resolve_metric(
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return the function of a name, or the function itself, and its arguments: those of the name and the user's.
 
-    Raises
-    ------
-    ValueError
-        For an unknown name, a metric of queries, whose rows are not independent, arguments that `check_options`
-        refuses, and those that the metric needs and that are neither there nor ``given_later``.
+    Raises ValueError for an unknown name, a metric of queries, whose rows are not independent, arguments that
+    `check_options` refuses, and those that the metric needs and that are neither there nor ``given_later``.
     """
     if not isinstance(metric_params, Mapping | None):
         raise ValueError(f"metric_params must be a dict of arguments of the metric, or None; got {metric_params!r}.")
@@ -195,10 +192,7 @@ def resolve_metric(
 def as_loss_bound(loss_bound: Any) -> tuple[float, float] | None:
     """Return the ends of the interval in which all losses lie.
 
-    Raises
-    ------
-    ValueError
-        If there are not one or two, or the first is not below the second.
+    Raises ValueError if there are not one or two, or the first is not below the second.
     """
     if loss_bound is None:
         return None

@@ -88,10 +88,7 @@ def overlap_with_fit(model: Any, X: Any) -> Overlap:
 def check_unseen(model: Any, X: Any, allow: bool) -> Overlap:
     """Compare rows with those that a model remembers, and refuse those of its fit.
 
-    Raises
-    ------
-    ValueError
-        If there are some, unless ``allow``.
+    Raises ValueError if there are some, unless ``allow``.
     """
     for part, overlap, why in _overlaps(model, X):
         if overlap.share and not allow:

@@ -64,11 +64,8 @@ class AUCSets:
     def of(cls, data: FairData, constraint: Any, protected: Hashable | None) -> Self:
         """The sets of ``data``; ``constraint`` may also be a function that returns masks, see `AUCGap`.
 
-        Raises
-        ------
-        ValueError
-            If the constraint or the protected group is unknown, masks do not fit the data, or targets are not -1 and +1
-            where positives are told from negatives.
+        Raises ValueError if the constraint or the protected group is unknown, masks do not fit the data, or targets are
+        not -1 and +1 where positives are told from negatives.
         """
         given: Any = _ask(constraint, data) if callable(constraint) else constraint
         return (cls._of_groups if isinstance(given, str) else cls._of_masks)(data, given, protected)

@@ -132,10 +132,7 @@ class ComparedGroups:
     def of(cls, data: FairData, notion: Notion, limits: GroupLimits, constraint: Any) -> Self:
         """Return the groups that a constraint compares: those that ``compared_as`` names, or all that are large enough.
 
-        Raises
-        ------
-        ValueError
-            If groups are too small, as described in `found`.
+        Raises ValueError if groups are too small, as described in `found`.
         """
         if constraint.compared_as is None:
             return cls.found(data, notion, limits.min_size, constraint.small_groups, limits.share)

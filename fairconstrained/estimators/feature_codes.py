@@ -50,10 +50,7 @@ class FeatureCodes:
     def coded(self, X: Any) -> Any:
         """Rows whose categories are codes; NaN for those that are missing or were not there in `of`.
 
-        Raises
-        ------
-        ValueError
-            If there are strings in another column.
+        Raises ValueError if there are strings in another column.
         """
         if sp.issparse(X):
             return X

@@ -97,10 +97,7 @@ def fit_and_score(
 ) -> tuple[Models, np.ndarray, np.ndarray]:
     """Fit the models on some rows, and score others; ``prefit`` is a model of the target that is fitted already.
 
-    Raises
-    ------
-    ValueError
-        If a copy of the target's model cannot be fitted to the groups.
+    Raises ValueError if a copy of the target's model cannot be fitted to the groups.
     """
     base = prefit
     if base is None:

@@ -150,10 +150,7 @@ def compare_groups(
 ) -> GroupComparison:
     """Validate what a metric was given, and compute its AUCs.
 
-    Raises
-    ------
-    ValueError
-        For the reasons that the metrics list.
+    Raises ValueError for the reasons that the metrics list.
     """
     scores = check_scores(y_score, y_true)
     positive, names = np.ones(scores.size, dtype=bool), ("no label", "any label")

@@ -107,10 +107,7 @@ AMONG: dict[str, tuple[float, ...] | None] = {"all": None, "positives": (1.0,), 
 def rate_named(name: str, among: str = "all") -> Rate:
     """Return the rate of a name, with or without the ending "_rate", among the rows of a label.
 
-    Raises
-    ------
-    ValueError
-        For an unknown name, and for rows that the rate excludes.
+    Raises ValueError for an unknown name, and for rows that the rate excludes.
     """
     short = name.removesuffix("_rate") if isinstance(name, str) else name
     check_option("rate", short, GROUP_RATES)

@@ -34,10 +34,7 @@ _TREES = re.compile(r"^Tree=\d+$.*?(?=^Tree=\d+$|^end of trees$)", re.MULTILINE 
 def lightgbm() -> Any:
     """Import LightGBM, which the package does not need for anything else.
 
-    Raises
-    ------
-    ImportError
-        If it is not installed; the message has the command that installs it.
+    Raises ImportError if it is not installed; the message has the command that installs it.
     """
     try:
         import lightgbm

@@ -249,10 +249,7 @@ def keep_minima() -> None:
 def begin_resumable(solver: Solver, problem: Problem) -> None:
     """Tell the minima that are to be saved, if there are any, the settings of a run of a solver.
 
-    Raises
-    ------
-    ValueError
-        If the solver does not say how far it has come.
+    Raises ValueError if the solver does not say how far it has come.
     """
     saved = saved_minima()
     if saved is None:
