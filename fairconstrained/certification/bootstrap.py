@@ -65,7 +65,6 @@ class Replicates:
             Function of row numbers, which may repeat. May raise ValueError where a cell is empty.
         strata : ndarray of int, of shape (n_samples,)
             The number of rows of every stratum stays.
-        n_resamples : int
         random_state : object
         n_jobs : int, optional
             Number of processes; see joblib.

@@ -56,7 +56,6 @@ class Evidence(ABC):
 
         Parameters
         ----------
-        delta : float
         scale : float, default=1.0
             Factor of all counts of rows, while the estimates stay.
         """

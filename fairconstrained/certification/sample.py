@@ -124,7 +124,6 @@ def strata_of(
     ----------
     metric : callable
         Metric. For an unknown one, the numbers of rows in the groups count as given.
-    params : dict
     sensitive_features : object
     y_true, response : ndarray of shape (n_samples,), optional
         Strata are not told apart by what is not there.

@@ -119,7 +119,6 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     limit : float
         The largest change of the metric by one row that is allowed; 1 and more is no limit, since no gap of shares
         exceeds it.
-    sizes : CellSizes
     """
     cells = sizes.too_small(limit)
     if not cells.size:

@@ -153,8 +153,6 @@ class ComparedGroups:
 
         Parameters
         ----------
-        data : FairData
-        notion : Notion
         min_size : int
             Rows that a group needs in every cell.
         small : {"error", "merge", "ignore"}

@@ -132,7 +132,6 @@ def _margins(scores: np.ndarray, width: float) -> tuple[np.ndarray, Callable[[np
     Parameters
     ----------
     scores : ndarray of shape (n_samples, n_classes)
-    width : float
 
     Returns
     -------

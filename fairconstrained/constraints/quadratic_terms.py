@@ -115,10 +115,8 @@ def pair_terms(
 
     Parameters
     ----------
-    components : sequence of sequences of terms
     mass : ndarray of shape (n_cells,)
         Weights of the cells.
-    constant, c1 : float
     rows, shares
         Rows of the cells and their weights, where the data are at hand.
     """

@@ -102,7 +102,6 @@ class GroupComparison:
 
         Parameters
         ----------
-        agg : {"max", "mean"}
         return_groups : bool
             Whether to return the table as well.
         columns : sequence of str
@@ -174,7 +173,6 @@ def difference_aucs(
     ----------
     scores, cells, weights, n_cells
         Arguments of `centred_aucs`.
-    differences : sequence of AUCDifference
 
     Returns
     -------
@@ -198,7 +196,6 @@ def centred_aucs(
     cells : ndarray of int, of shape (n_samples,)
         Cell of every row, in ``0 .. n_cells``; the rows of cell ``n_cells`` are left out.
     weights : ndarray of shape (n_samples,)
-    n_cells : int
 
     Returns
     -------

@@ -142,7 +142,6 @@ def auc_differences(
     ----------
     metric : str
         A key of `AUC_METRICS`.
-    n_groups : int
     protected : int or None
         Code of the protected group, which is compared with all other rows. With None, metrics of two groups compare
         every pair, and the others every group with everything.

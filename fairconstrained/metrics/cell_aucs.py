@@ -112,7 +112,6 @@ def pair_aucs(
     ----------
     scores, codes, weights, n_groups
         Rows, as described at the top of ``_ranks``.
-    intervals : PercentileIntervals
 
     Returns
     -------

@@ -69,7 +69,6 @@ class Blocks(NamedTuple):
         ----------
         parts : ndarray of shape (n_samples,)
             Part of every row, in ``0 .. n_parts``; rows of part ``n_parts`` are in no cell.
-        n_parts : int
         """
         takes_part = (parts < n_parts) & (self.codes < self.n_blocks)
         return np.where(takes_part, self.codes * n_parts + parts, self.n_blocks * n_parts)

@@ -261,12 +261,10 @@ def means_compared(
 
     Parameters
     ----------
-    rows : MetricRows
     values : ndarray of shape (n_samples,)
     blocks : ndarray of bool, of shape (n_blocks, n_samples)
     names : tuple of str
         Names of the blocks.
-    notion : Notion
     **facts
         Further fields of `Comparison`.
     """

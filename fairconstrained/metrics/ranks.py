@@ -152,19 +152,14 @@ def ranks_of_models(
 
 
 def gaps_by_threshold(ranks: np.ndarray, intervals: PercentileIntervals, normalize: bool = True) -> np.ndarray:
-    """Largest gap over pairs of groups, at each threshold.
+    """Largest gap over pairs of groups, at each threshold; ndarray of shape (n_thresholds,).
 
     Parameters
     ----------
     ranks : ndarray of shape (n_thresholds, n_groups)
-    intervals : PercentileIntervals
     normalize : bool, default=True
         Compare ``clip(rank) / length``; otherwise the ranks themselves, for the pairs in which at least one
         rank lies in its group's interval.
-
-    Returns
-    -------
-    gaps : ndarray of shape (n_thresholds,)
     """
     if normalize:
         # groups first in memory: extremes over a short last axis are slow
@@ -214,7 +209,6 @@ def worst_gap(
     ----------
     scores, codes, weights, n_groups
         Rows, as described at the top of the module.
-    intervals : PercentileIntervals
     normalize : bool, default=True
         Whether gaps are shares of the interval, as in :func:`gaps_by_threshold`.
 

@@ -265,10 +265,8 @@ def check_cells(
     rates : ndarray
         Rates of the cells that are compared, in any shape; NaN in empty ones.
     condition : ndarray of bool, of shape (n_samples,)
-    rows : GroupedRows
     names : tuple of two str
         Headings of the counts of ``condition`` false and true.
-    on_empty : {"raise", "nan"}
     """
     check_option("on_empty", on_empty, ("raise", "nan"))
     if on_empty == "nan" or rows.n_groups == 1 or not np.isnan(rates).any():

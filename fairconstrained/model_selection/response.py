@@ -104,10 +104,6 @@ def get_response(
     random_state : int, RandomState instance or None, default=None
         Seed of decisions that are drawn at random, see `seed_argument`.
 
-    Returns
-    -------
-    response : Response
-
     Raises
     ------
     TypeError

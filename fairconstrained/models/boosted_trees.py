@@ -152,7 +152,6 @@ def unseen_rows(folds: np.ndarray, n_folds: int) -> list[np.ndarray]:
     ----------
     folds : ndarray of int, of shape (n_samples,)
         Number of the fold of every row.
-    n_folds : int
     """
     n_left_out = 2 if n_folds >= _FOLDS_FOR_TWO else 1
     return [np.flatnonzero((folds - fold) % n_folds < n_left_out) for fold in range(n_folds)]
@@ -223,7 +222,6 @@ class Growth:
 
     Parameters
     ----------
-    rows : BinnedRows
     unseen : ndarray of int
         Numbers of the rows that no tree is grown on, ascending.
     begin : Ensemble

@@ -40,7 +40,6 @@ class Scales(NamedTuple):
 
         Parameters
         ----------
-        data : FairData
         parts : sequence of slice, optional
             Rows of every part; by default all rows are one.
         centred : bool, default=True

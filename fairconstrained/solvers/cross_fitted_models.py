@@ -215,7 +215,6 @@ def sums_of_cells(lengths: np.ndarray, n_components: int) -> np.ndarray:
     ----------
     lengths : ndarray of shape (n_directions, n_slopes)
         Slopes as combinations of the directions, component by component.
-    n_components : int
 
     Returns
     -------

@@ -97,7 +97,6 @@ class SavedMinima:
 
         Parameters
         ----------
-        kappas : dict from str to float
         evaluate : callable
             Value and gradient of the function.
         start : ndarray of shape (n_variables,)

@@ -71,7 +71,6 @@ def joined_columns(parts: Sequence[Described], part: str) -> tuple[np.dtype, dic
 
     Parameters
     ----------
-    parts : sequence of Described
     part : str
         Word for a part in messages, such as "process".
 

@@ -80,8 +80,6 @@ class _TorchTable(Table):
     Parameters
     ----------
     rows : ndarray or CSR array of shape (n_samples, n_features)
-    device : torch.device
-    names : sequence of str or None
     """
 
     def __init__(self, rows: Any, device: torch.device, names: Sequence[str] | None) -> None:

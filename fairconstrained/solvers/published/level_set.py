@@ -137,7 +137,6 @@ class LevelMethod(Method):
 
     Parameters
     ----------
-    options : LevelSet
     z : ndarray of shape (n_variables,)
     proximity : float
         Factor of the oracle's proximal term.
