@@ -342,14 +342,8 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
     def _why_groups(self) -> str:
         return "every group has a threshold of its own"
 
+    @override
     def named_kappas(self) -> dict[str, float | None]:
-        """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``.
-
-        Returns
-        -------
-        kappas : dict
-            None where there is no bound; empty for a single group.
-        """
         return dict(self._kappas)
 
     @override
