@@ -16,13 +16,10 @@ from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.metrics.classes import class_margins
+from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import DirectSlopes, FullBatch, Pull, Stochastic
 
 __all__ = ["BoundEveryClass", "EveryClass"]
-
-
-#: Standard deviation of the logistic distribution of width 1.
-_DEVIATION = np.pi / np.sqrt(3)
 
 
 class EveryClass(Constraint):
@@ -341,7 +338,7 @@ class BoundEveryClass(BoundConstraint, DirectSlopes):
         exact = replace(self, inner=tuple(refined), owners=owners, width=0.0, correction=0.0)
         if not self.counts_rows:
             return exact
-        width = blur * float(class_margins(scores).std()) / _DEVIATION
+        width = blur * float(class_margins(scores).std()) / SURROGATES["logistic"].spread
         smooth, aux = replace(exact, width=width), exact.initial_aux(scores)
         values, smooth_values = (own.with_slopes(scores, aux)[0] for own in (exact, smooth))
         return replace(smooth, correction=values - smooth_values)

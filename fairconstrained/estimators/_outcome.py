@@ -160,11 +160,7 @@ class TellsOutcome(NamesBounds, PromisesNewRows):
         free = self._without_bound()
         free._compares_all_groups = True
         everything = free._bound_constraints(replace(problem.data, n_ignored=0), target, checked=False)
-        known = [(bound, bound.compared_cells()) for bound in everything]
-        return {
-            bound.name: np.nan if cells is not None and not cells.counts.all() else bound.metric(scores)
-            for bound, cells in known
-        }
+        return {bound.name: bound.metric_or_nan(scores) for bound in everything}
 
     def _warn(self, problem: Problem, scores: np.ndarray, result: SolverResult, excess: dict[str, float]) -> None:
         """The one place that warns."""

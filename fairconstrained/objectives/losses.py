@@ -16,6 +16,7 @@ from fairconstrained.checks.messages import check_positive
 from fairconstrained.objectives._loss import ConvexLoss, Loss
 from fairconstrained.objectives.corners import Absolute, Hinge
 from fairconstrained.objectives.multinomial import MultinomialLogistic
+from fairconstrained.surrogates import SURROGATES
 
 __all__ = [
     "ROW_LOSS_OBJECTIVES",
@@ -31,9 +32,6 @@ __all__ = [
     "TruncatedLogistic",
     "ZeroOne",
 ]
-
-#: Standard deviation of the logistic distribution of width 1.
-_DEVIATION = np.pi / np.sqrt(3)
 
 
 @dataclass(frozen=True)
@@ -201,7 +199,7 @@ class DecisionRate(Loss):
 
     def with_blur(self, blur: float) -> Self:
         """Return the surrogate whose slope is a logistic distribution of this standard deviation."""
-        return replace(self, width=blur / _DEVIATION)
+        return replace(self, width=blur / SURROGATES["logistic"].spread)
 
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:

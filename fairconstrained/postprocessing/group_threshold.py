@@ -315,9 +315,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         self.constraint_values_all_groups_ = dict(self.constraint_values_)
         for name, (constraint, _) in bounds.items() if self.ignored_groups_ else ():
             everything = constraint.of_all_groups().unchecked(data)
-            cells = everything.compared_cells()
-            exists = cells is None or cells.counts.all()
-            self.constraint_values_all_groups_[name] = everything.metric(decided) if exists else np.nan
+            self.constraint_values_all_groups_[name] = everything.metric_or_nan(decided)
         self.granularity_ = {name: bound.granularity for name, (_, bound) in bounds.items()}
         self._kappas = {name: constraint.kappa for name, (constraint, _) in bounds.items()}
         self._floors = {name for name, (constraint, _) in bounds.items() if constraint.bounds_from_below}
