@@ -1,4 +1,4 @@
-"""What fitted models tell of their bounds, by name."""
+"""Bounds of fitted models, by name."""
 
 from __future__ import annotations
 
