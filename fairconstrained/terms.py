@@ -71,21 +71,14 @@ class TermsPoint(Protocol):
 
 
 class Measured(NamedTuple):
-    """The exact metrics at some scores.
+    """The exact metrics at some scores."""
 
-    Attributes
-    ----------
-    values : dict of str to float
-        The metric of every constraint, by its name.
-    violations : ndarray of shape (n_constraints,)
-        The exact values less ``kappa``.
-    excess : float
-        The largest violation beyond the metric's granularity; at most 0 where all constraints hold, and -inf without
-        constraints.
-    """
-
+    #: The metric of every constraint, by its name.
     values: dict[str, float]
-    violations: np.ndarray
+    #: The exact values less ``kappa``.
+    violations: np.ndarray  # of shape (n_constraints,)
+    #: The largest violation beyond the metric's granularity; at most 0 where all constraints hold, and -inf without
+    #: constraints.
     excess: float
 
 

@@ -28,7 +28,6 @@ def bernstein_margin(variances: np.ndarray, counts: np.ndarray, delta: float) ->
         V, with n - 1 in the denominator.
     counts : ndarray
         n, need not be integers; infinity up to 1.
-    delta : float
 
     References
     ----------

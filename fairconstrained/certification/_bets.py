@@ -172,7 +172,6 @@ class _Wealth:
 
     Parameters
     ----------
-    samples : TwoSamples
     shares : ndarray of shape (n_shares,)
         Shares that are bet on every pair, in (0, 1].
     """

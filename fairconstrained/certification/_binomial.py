@@ -35,7 +35,6 @@ def binomial_ends(hits: np.ndarray, counts: np.ndarray, delta: float) -> tuple[n
     ----------
     hits, counts : ndarray
         Need not be integers.
-    delta : float
 
     Returns
     -------

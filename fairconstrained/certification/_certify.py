@@ -298,11 +298,8 @@ def split_params(
 
     By the latter labels become 0 and 1 before the metric sees them.
 
-    Raises
-    ------
-    ValueError
-        For an unknown metric, arguments that users may not give here, and those that the metric needs and that are
-        neither there nor ``given_later``.
+    Raises ValueError for an unknown metric, arguments that users may not give here, and those that the metric needs and
+    that are neither there nor ``given_later``.
     """
     function, params = resolve_metric(metric, metric_params, given_later)
     params.pop("on_empty", None)  # an empty cell has no bound

@@ -52,8 +52,6 @@ def difference_upper(hits: tuple[float, float], counts: tuple[int, int], delta: 
     ----------
     hits : tuple of float
         Numbers of hits of the groups a and b; need not be integers.
-    counts : tuple of int
-    delta : float
 
     References
     ----------

@@ -129,7 +129,6 @@ def auc_evidence(sample: Sample, method: str, bounds: Callable[[np.ndarray, np.n
 
     Parameters
     ----------
-    sample : Sample
     method : str
         Name of the family.
     bounds : callable

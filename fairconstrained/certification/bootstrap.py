@@ -41,18 +41,11 @@ __all__ = ["BootstrapEvidence", "Replicates", "gap_interval", "resampled", "stat
 
 @dataclass(frozen=True, eq=False)
 class Replicates:
-    """Values of a statistic: of the sample, of resamples, and without some of the rows.
-
-    Attributes
-    ----------
-    estimate : float
-    resampled : ndarray of shape (n_resamples,)
-        Values of the statistic in the resamples, in increasing order.
-    acceleration : float
-    """
+    """Values of a statistic: of the sample, of resamples, and without some of the rows."""
 
     estimate: float
-    resampled: np.ndarray
+    #: Values of the statistic in the resamples, in increasing order.
+    resampled: np.ndarray  # of shape (n_resamples,)
     acceleration: float
 
     @classmethod
@@ -72,7 +65,6 @@ class Replicates:
             Function of row numbers, which may repeat. May raise ValueError where a cell is empty.
         strata : ndarray of int, of shape (n_samples,)
             The number of rows of every stratum stays.
-        n_resamples : int
         random_state : object
         n_jobs : int, optional
             Number of processes; see joblib.
@@ -146,17 +138,10 @@ def _or_nan(statistic: Callable[[np.ndarray], float], rows: np.ndarray) -> float
 
 @dataclass(frozen=True, eq=False)
 class BootstrapEvidence(Evidence):
-    """Upper quantiles of the bootstrap.
-
-    Parameters
-    ----------
-    replicates : Replicates
-    strata : DataFrame
-        Description of every stratum, and its number of rows.
-    n_resamples : int
-    """
+    """Upper quantiles of the bootstrap."""
 
     replicates: Replicates = field(repr=False)
+    #: Description of every stratum, and its number of rows.
     strata: pd.DataFrame
     n_resamples: int
     method: ClassVar[str] = "bootstrap"

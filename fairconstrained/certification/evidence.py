@@ -28,22 +28,14 @@ _LARGEST_SCALE = 1e8
 
 @dataclass(frozen=True, eq=False)
 class Evidence(ABC):
-    """Evidence of a sample about a gap in the population.
+    """Evidence of a sample about a gap in the population."""
 
-    Attributes
-    ----------
-    gap : float
-        Value of the metric in the sample.
-    n_samples : int
-    method : str
-        Name of the family.
-    is_distribution_free : bool
-        Whether `upper` holds with the probability stated for every distribution and every sample size.
-    """
-
+    #: Value of the metric in the sample.
     gap: float
     n_samples: int
+    #: Name of the family.
     method: ClassVar[str]
+    #: Whether `upper` holds with the probability stated for every distribution and every sample size.
     is_distribution_free: ClassVar[bool] = True
     #: Relative precision of `sufficient_scale`.
     _precision: ClassVar[float] = 1e-6
@@ -64,7 +56,6 @@ class Evidence(ABC):
 
         Parameters
         ----------
-        delta : float
         scale : float, default=1.0
             Factor of all counts of rows, while the estimates stay.
         """
@@ -105,14 +96,9 @@ class Evidence(ABC):
 
 
 class Cells(ABC):
-    """Parameters of cells of rows, each with a confidence interval.
+    """Parameters of cells of rows, each with a confidence interval."""
 
-    Attributes
-    ----------
-    method : str
-        Name of the family.
-    """
-
+    #: Name of the family.
     method: ClassVar[str]
 
     @abstractmethod
@@ -161,13 +147,9 @@ class ClassEvidence(Evidence):
 
     The class with the largest gap in the population is a fixed one, and its bound is enough: the largest bound needs no
     union over the classes, see `fairconstrained.metrics.contrasts`. So all gaps are below it at once.
-
-    Parameters
-    ----------
-    of_class : dict of Evidence
-        Evidence about every class.
     """
 
+    #: Evidence about every class.
     of_class: dict[Any, Evidence]
     _known: dict[tuple[float, float], dict[Any, float]] = field(default_factory=dict, init=False, repr=False)
 
@@ -252,10 +234,7 @@ def _builders(metric: Callable[..., Any]) -> dict[str, Builder]:
 def evidence_of(sample: Sample, method: str = "auto") -> Evidence:
     """Return the evidence of the family named, or of the first one that the metric has.
 
-    Raises
-    ------
-    ValueError
-        If the family has no bound for this metric with these parameters.
+    Raises ValueError if the family has no bound for this metric with these parameters.
     """
     if sample.by_class:
         of_class = {label: evidence_of(part, method) for label, part in sample.by_class.items()}

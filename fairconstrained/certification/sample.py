@@ -28,45 +28,29 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows and the value of a metric on them.
-
-    Attributes
-    ----------
-    metric : callable
-    y_true : ndarray of shape (n_samples,)
-        Labels or targets.
-    response : ndarray of shape (n_samples,)
-        Predictions, scores or probabilities of the model.
-    sensitive_features : object
-        Groups of the rows; None for a metric that compares no groups.
-    params : dict
-        Further arguments of the metric.
-    loss_bound : tuple of float, optional
-        Limits between which all losses lie, in the sample and outside it.
-    n_resamples : int
-    random_state : object
-        Seed of the bootstrap.
-    classes : sequence, optional
-        All classes of the model, also those without rows here; None: those of the rows.
-    n_jobs : int, optional
-        Number of processes for the resamples.
-    by_class : dict of Sample
-        The rows as seen by a metric that takes several classes one by one, each against all others; empty otherwise.
-    gap : float
-        Value of the metric, or one minus it, which is small for a good model.
-    """
+    """Rows and the value of a metric on them."""
 
     metric: Callable[..., Any]
-    y_true: np.ndarray
-    response: np.ndarray
+    #: Labels or targets.
+    y_true: np.ndarray  # of shape (n_samples,)
+    #: Predictions, scores or probabilities of the model.
+    response: np.ndarray  # of shape (n_samples,)
+    #: Groups of the rows; None for a metric that compares no groups.
     sensitive_features: Any
+    #: Further arguments of the metric.
     params: dict[str, Any]
+    #: Limits between which all losses lie, in the sample and outside it.
     loss_bound: tuple[float, float] | None = None
     n_resamples: int = 1000
+    #: Seed of the bootstrap.
     random_state: Any = None
+    #: All classes of the model, also those without rows here; None: those of the rows.
     classes: Sequence[Any] | None = None
+    #: Number of processes for the resamples.
     n_jobs: int | None = None
+    #: The rows as seen by a metric that takes several classes one by one, each against all others; empty otherwise.
     by_class: dict[Any, Sample] = field(init=False, repr=False)
+    #: Value of the metric, or one minus it, which is small for a good model.
     gap: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -140,7 +124,6 @@ def strata_of(
     ----------
     metric : callable
         Metric. For an unknown one, the numbers of rows in the groups count as given.
-    params : dict
     sensitive_features : object
     y_true, response : ndarray of shape (n_samples,), optional
         Strata are not told apart by what is not there.
@@ -186,11 +169,8 @@ def resolve_metric(
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return the function of a name, or the function itself, and its arguments: those of the name and the user's.
 
-    Raises
-    ------
-    ValueError
-        For an unknown name, a metric of queries, whose rows are not independent, arguments that `check_options`
-        refuses, and those that the metric needs and that are neither there nor ``given_later``.
+    Raises ValueError for an unknown name, a metric of queries, whose rows are not independent, arguments that
+    `check_options` refuses, and those that the metric needs and that are neither there nor ``given_later``.
     """
     if not isinstance(metric_params, Mapping | None):
         raise ValueError(f"metric_params must be a dict of arguments of the metric, or None; got {metric_params!r}.")
@@ -214,10 +194,7 @@ def resolve_metric(
 def as_loss_bound(loss_bound: Any) -> tuple[float, float] | None:
     """Return the ends of the interval in which all losses lie.
 
-    Raises
-    ------
-    ValueError
-        If there are not one or two, or the first is not below the second.
+    Raises ValueError if there are not one or two, or the first is not below the second.
     """
     if loss_bound is None:
         return None

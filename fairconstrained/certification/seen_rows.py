@@ -55,18 +55,12 @@ def _kappas_of(part: Any, is_floor: bool) -> list[Any]:
 
 
 class Overlap(NamedTuple):
-    """Overlap of the rows that a model is to be judged on with those that it was fitted on.
+    """Overlap of the rows that a model is to be judged on with those that it was fitted on."""
 
-    Attributes
-    ----------
-    share : float or None
-        Share of the rows on which the model was fitted: 0 where it is no more than chance could be, or 1 %; None if it
-        cannot be told.
-    noticeable : int or None
-        The fewest rows in common that are noticed with a probability of at least 95 %; None if even all might not be.
-    """
-
+    #: Share of the rows on which the model was fitted: 0 where it is no more than chance could be, or 1 %; None if it
+    #: cannot be told.
     share: float | None
+    #: The fewest rows in common that are noticed with a probability of at least 95 %; None if even all might not be.
     noticeable: int | None
 
     @property
@@ -94,10 +88,7 @@ def overlap_with_fit(model: Any, X: Any) -> Overlap:
 def check_unseen(model: Any, X: Any, allow: bool) -> Overlap:
     """Compare rows with those that a model remembers, and refuse those of its fit.
 
-    Raises
-    ------
-    ValueError
-        If there are some, unless ``allow``.
+    Raises ValueError if there are some, unless ``allow``.
     """
     for part, overlap, why in _overlaps(model, X):
         if overlap.share and not allow:

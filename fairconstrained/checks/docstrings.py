@@ -28,7 +28,6 @@ def inherited_documentation(cls: type, parameters: Mapping[str, Any]) -> str | N
 
     Parameters
     ----------
-    cls : type
     parameters : mapping
         Defaults of the parameters that it has, in the order in which they are to be documented.
 
@@ -48,7 +47,6 @@ def completed_documentation(doc: str | None, others: Sequence[str], parameters: 
 
     Parameters
     ----------
-    doc : str or None
     others : sequence of str
         Docstrings, of which the first with an entry counts.
     parameters : mapping

@@ -105,11 +105,8 @@ def refuse_masked(**columns: Any) -> None:
 def as_targets(y: Any) -> np.ndarray:
     """Return the labels or targets of all rows, in memory and as one column.
 
-    Raises
-    ------
-    ValueError
-        If they are no column, or some are masked, missing or infinite. NumPy fails on text with missing values when it
-        looks for the classes, and would take those among numbers for a class.
+    Raises ValueError if they are no column, or some are masked, missing or infinite. NumPy fails on text with missing
+    values when it looks for the classes, and would take those among numbers for a class.
     """
     y = in_memory(y)
     refuse_masked(y=y)

@@ -31,13 +31,7 @@ def write_pickle(path: str | PathLike[str], value: Any) -> None:
 
 
 def read_pickle(path: str | PathLike[str], kind: type[T]) -> T:
-    """Read an object of a kind from a checkpoint.
-
-    Raises
-    ------
-    ValueError
-        If the file holds something else.
-    """
+    """Read an object of a kind from a checkpoint. Raises ValueError if the file holds something else."""
     path = Path(path)
     content = path.read_bytes()
     try:

@@ -13,10 +13,7 @@ __all__ = ["check_queries", "query_pairs", "rows_by_number"]
 def check_queries(qid: Any, n_samples: int) -> np.ndarray:
     """Number of the query of every row, in any order; ndarray of shape (n_samples,).
 
-    Raises
-    ------
-    ValueError
-        If there are none, not one for each row, or some are missing.
+    Raises ValueError if there are none, not one for each row, or some are missing.
     """
     if qid is None:
         raise ValueError("qid is missing: pass the query of every row, such as qid=np.repeat([0, 1], 50).")

@@ -46,14 +46,8 @@ class AuditTable:
     def read(cls, options: Namespace) -> AuditTable:
         """Read the file and check its columns.
 
-        Raises
-        ------
-        ValueError
-            If a column is missing, has missing values, or values of the wrong kind.
-        OSError
-            If there is no such file.
-        ImportError
-            If the library that reads it is missing.
+        Raises ValueError if a column is missing, has missing values, or values of the wrong kind, OSError if there is
+        no such file, and ImportError if the library that reads it is missing.
         """
         if options.score is None and options.decision is None:
             raise ValueError("name the column of the scores with --score, or that of the decisions with --decision.")

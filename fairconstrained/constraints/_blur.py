@@ -25,7 +25,6 @@ def blurred(smooth: Smooth, scores: np.ndarray, weights: np.ndarray, blur: float
 
     Parameters
     ----------
-    smooth : DecisionRate or Surrogate
     scores, weights : ndarray of shape (n_samples,)
         The weights sum to one.
     blur : float

@@ -14,16 +14,11 @@ __all__ = ["KnowsOptimism"]
 
 
 class KnowsOptimism(BoundConstraint):
-    """A constraint whose metric is the largest of its `differences`, with what is known of these on rows not seen.
+    """A constraint whose metric is the largest of its `differences`, with what is known of these on rows not seen."""
 
-    Attributes
-    ----------
-    optimism : ndarray of shape (n_components,), or None
-        Amounts by which the differences are larger on rows that the model has not seen, see `with_optimism`. With it,
-        ``kappa`` no longer bounds the metric alone.
-    """
-
-    optimism: np.ndarray | None
+    #: Amounts by which the differences are larger on rows that the model has not seen, see `with_optimism`. With it,
+    #: ``kappa`` no longer bounds the metric alone.
+    optimism: np.ndarray | None  # of shape (n_components,)
 
     @override
     def with_optimism(self, optimism: np.ndarray) -> Self:

@@ -121,16 +121,11 @@ class BoundParity(BoundSmoothed):
         return rates
 
     def exact_rates_of(self, scores: np.ndarray, threshold: float) -> np.ndarray:
-        """Share of every cell above a threshold, of several models.
+        """Share of every cell above a threshold, of several models; ndarray of shape (n_cells, n_models).
 
         Parameters
         ----------
         scores : ndarray of shape (n_models, n_samples)
-        threshold : float
-
-        Returns
-        -------
-        rates : ndarray of shape (n_cells, n_models)
         """
         above = (scores > threshold).astype(float)
         rates = np.stack(

@@ -136,7 +136,6 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes, n_lea
     limit : float
         The largest change of the metric by one row that is allowed; 1 and more is no limit, since no gap of shares
         exceeds it.
-    sizes : CellSizes
     n_least : int, default=2
         The least number of groups that can be compared.
     """

@@ -88,10 +88,6 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
 
     Given how many rows of every set a mini-batch has, they are independent draws from the sets, so that the mean over
     its pairs is unbiased; where a set has none of them, its AUC counts one half.
-
-    Attributes
-    ----------
-    sets : AUCSets
     """
 
     sets: AUCSets = field(kw_only=True)

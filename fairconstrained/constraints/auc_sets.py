@@ -43,44 +43,29 @@ _NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class AUCSets:
-    """The sets ``G1, G1', G2, G2'`` of every AUC difference that a constraint compares with zero.
-
-    Attributes
-    ----------
-    data : FairData
-    constraint : str or sequence of four masks
-        A key of `AUC_METRICS`, or masks in the order of the rows that the caller gave.
-    protected : object or None
-        Label of the protected group.
-    codes : ndarray of shape (n_samples,)
-        Cell of every row; ``n_cells`` for rows in no set.
-    n_cells : int
-        Cells that have rows.
-    differences : tuple of AUCDifference
-    sides : tuple of (str, str)
-        Names of the two sides of every difference.
-    place : dict of int to int
-        Number of a cell here, by its number in `fairconstrained.metrics.auc_sets`, for cells that have rows.
-    """
+    """The sets ``G1, G1', G2, G2'`` of every AUC difference that a constraint compares with zero."""
 
     data: FairData
-    constraint: Any
+    #: A key of `AUC_METRICS`, or masks in the order of the rows that the caller gave.
+    constraint: Any  # str or sequence of four masks
+    #: Label of the protected group.
     protected: Any
-    codes: np.ndarray
+    #: Cell of every row; ``n_cells`` for rows in no set.
+    codes: np.ndarray  # of shape (n_samples,)
+    #: Cells that have rows.
     n_cells: int
     differences: tuple[AUCDifference, ...]
+    #: Names of the two sides of every difference.
     sides: tuple[tuple[str, str], ...]
+    #: Number of a cell here, by its number in `fairconstrained.metrics.auc_sets`, for cells that have rows.
     place: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: FairData, constraint: Any, protected: Hashable | None) -> Self:
         """The sets of ``data``; ``constraint`` may also be a function that returns masks, see `AUCGap`.
 
-        Raises
-        ------
-        ValueError
-            If the constraint or the protected group is unknown, masks do not fit the data, or targets are not -1 and +1
-            where positives are told from negatives.
+        Raises ValueError if the constraint or the protected group is unknown, masks do not fit the data, or targets are
+        not -1 and +1 where positives are told from negatives.
         """
         given: Any = _ask(constraint, data) if callable(constraint) else constraint
         return (cls._of_groups if isinstance(given, str) else cls._of_masks)(data, given, protected)

@@ -360,6 +360,11 @@ class BoundConstraint(Exact):
     def metric(self, scores: np.ndarray) -> float:
         """The metric of `fairconstrained.metrics` at ``scores``, in the order of the data."""
 
+    def metric_or_nan(self, scores: np.ndarray) -> float:
+        """`metric`; NaN where a cell of rows that is compared is empty."""
+        cells = self.compared_cells()
+        return self.metric(scores) if cells is None or cells.counts.all() else np.nan
+
     def metrics(self, scores: np.ndarray) -> np.ndarray:
         """The metric of several models.
 

@@ -32,17 +32,11 @@ _WHERE = "(in the constraint, where that is an object)"
 
 
 class GroupLimits(NamedTuple):
-    """Limits to how small a compared group may be.
+    """Limits to how small a compared group may be."""
 
-    Attributes
-    ----------
-    min_size : int
-        Least number of rows in every cell of a group.
-    share : float
-        The largest share of a cell that one row may have.
-    """
-
+    #: Least number of rows in every cell of a group.
     min_size: int
+    #: The largest share of a cell that one row may have.
     share: float
 
     @classmethod
@@ -128,35 +122,23 @@ def table_of_groups(
 
 @dataclass(frozen=True, eq=False)
 class ComparedGroups:
-    """The groups that a constraint compares.
-
-    Attributes
-    ----------
-    labels : tuple of str
-    names : tuple of str or None
-        Names under which the groups of the user are compared; None for one that is left out.
-    place : ndarray of shape (n_codes,)
-        Part that every code of the data belongs to; ``n_parts`` for a code that is left out.
-    n_parts : int
-        The number of groups, unless they overlap.
-    unions : Unions, optional
-        The parts that every group consists of, if groups overlap.
-    """
+    """The groups that a constraint compares."""
 
     labels: tuple[str, ...]
+    #: Names under which the groups of the user are compared; None for one that is left out.
     names: tuple[str | None, ...]
-    place: np.ndarray
+    #: Part that every code of the data belongs to; ``n_parts`` for a code that is left out.
+    place: np.ndarray  # of shape (n_codes,)
+    #: The number of groups, unless they overlap.
     n_parts: int
+    #: The parts that every group consists of, if groups overlap.
     unions: Unions | None = None
 
     @classmethod
     def of(cls, data: FairData, notion: Notion, limits: GroupLimits, constraint: Any) -> Self:
         """Return the groups that a constraint compares: those that ``compared_as`` names, or all that are large enough.
 
-        Raises
-        ------
-        ValueError
-            If groups are too small, as described in `found`.
+        Raises ValueError if groups are too small, as described in `found`.
         """
         if constraint.compared_as is None:
             return cls.found(data, notion, limits.min_size, constraint.small_groups, limits.share)
@@ -177,8 +159,6 @@ class ComparedGroups:
 
         Parameters
         ----------
-        data : FairData
-        notion : Notion
         min_size : int
             Rows that a group needs in every cell.
         small : {"error", "merge", "ignore"}

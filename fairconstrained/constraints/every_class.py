@@ -16,13 +16,10 @@ from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.metrics.classes import class_margins
+from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import DirectSlopes, FullBatch, Pull, Stochastic
 
 __all__ = ["BoundEveryClass", "EveryClass"]
-
-
-#: Standard deviation of the logistic distribution of width 1.
-_DEVIATION = np.pi / np.sqrt(3)
 
 
 class EveryClass(Constraint):
@@ -132,7 +129,6 @@ def _margins(scores: np.ndarray, width: float) -> tuple[np.ndarray, Callable[[np
     Parameters
     ----------
     scores : ndarray of shape (n_samples, n_classes)
-    width : float
 
     Returns
     -------
@@ -179,34 +175,23 @@ def _changed(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundEveryClass(BoundConstraint, DirectSlopes):
-    """The constraints of all classes as one, on the scores of all classes.
+    """The constraints of all classes as one, on the scores of all classes."""
 
-    Attributes
-    ----------
-    inner : tuple of BoundConstraint
-        The constraint of every class, on data whose rows are ordered by that class.
-    classes : tuple of str
-    orders : ndarray of shape (n_classes, n_samples)
-        The rows of ``data`` in the order of the data of every class.
-    owners : ndarray of shape (n_components,)
-        Number of the class of every component. Those that refinement adds stand behind all others, whatever their
-        class.
-    width : float, default=0
-        Width of the smooth margins of the surrogate, in units of the scores.
-    correction : ndarray of shape (n_components,), or 0
-        Amounts by which the components change where the exact margins take the place of the smooth ones, at the scores
-        of the last refinement.
-    """
-
+    #: The constraint of every class, on data whose rows are ordered by that class.
     inner: tuple[BoundConstraint, ...]
     classes: tuple[str, ...]
     data: FairData
     kappa: float
     name: str
-    orders: np.ndarray
-    owners: np.ndarray
+    #: The rows of ``data`` in the order of the data of every class.
+    orders: np.ndarray  # of shape (n_classes, n_samples)
+    #: Number of the class of every component. Those that refinement adds stand behind all others, whatever their class.
+    owners: np.ndarray  # of shape (n_components,)
+    #: Width of the smooth margins of the surrogate, in units of the scores.
     width: float = 0.0
-    correction: Any = 0.0
+    #: Amounts by which the components change where the exact margins take the place of the smooth ones, at the scores
+    #: of the last refinement.
+    correction: Any = 0.0  # ndarray of shape (n_components,), or 0
 
     #: Where a class is to be given up or taken on, rows of other classes are far away.
     first_blur = 0.3
@@ -353,7 +338,7 @@ class BoundEveryClass(BoundConstraint, DirectSlopes):
         exact = replace(self, inner=tuple(refined), owners=owners, width=0.0, correction=0.0)
         if not self.counts_rows:
             return exact
-        width = blur * float(class_margins(scores).std()) / _DEVIATION
+        width = blur * float(class_margins(scores).std()) / SURROGATES["logistic"].spread
         smooth, aux = replace(exact, width=width), exact.initial_aux(scores)
         values, smooth_values = (own.with_slopes(scores, aux)[0] for own in (exact, smooth))
         return replace(smooth, correction=values - smooth_values)

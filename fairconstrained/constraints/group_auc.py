@@ -95,16 +95,12 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
 
     There is no `Stochastic` view on a part of the ranks: those in a mini-batch are not those in the data, so the
     mean over mini-batches is biased.
-
-    Attributes
-    ----------
-    intervals : PercentileIntervals
-        The ranks that count, for all groups or for each.
     """
 
     _of_data: ClassVar[tuple[str, ...]] = ("component_names", "_pairs", "_products_of_lengths", "_pieces", "_lengths")
 
     name: str = "group_auc"
+    #: The ranks that count, for all groups or for each.
     intervals: PercentileIntervals = field(kw_only=True)
 
     @cached_property

@@ -100,21 +100,14 @@ class BoundMinorityShare(BoundCellSums):
 
     The component is ``c`` times the mean rate of all rows minus the minority's part of it. This alone would also
     vanish with the rates themselves, so a refinement divides it by their mean, and it is then about the share.
-
-    Attributes
-    ----------
-    takes_part : ndarray of shape (n_groups,)
-        Zero for a group that takes no part, otherwise the factor that makes the weights of all that do sum to one.
-    is_minority : ndarray of bool, of shape (n_groups,)
-    minority : object
-        Label of the minority.
-    mean_rate : float
-        Mean rate of all rows, by which the component is divided.
     """
 
-    takes_part: np.ndarray
-    is_minority: np.ndarray
+    #: Zero for a group that takes no part, otherwise the factor that makes the weights of all that do sum to one.
+    takes_part: np.ndarray  # of shape (n_groups,)
+    is_minority: np.ndarray  # of bool, of shape (n_groups,)
+    #: Label of the minority.
     minority: Any
+    #: Mean rate of all rows, by which the component is divided.
     mean_rate: float = 1.0
 
     @property

@@ -34,20 +34,13 @@ def class_factors(data: FairData) -> np.ndarray:
 
 @dataclass(eq=False, repr=False)
 class ClassConstraint(Constraint):
-    """Bound on a number of one class.
+    """Bound on a number of one class."""
 
-    Parameters
-    ----------
-    label : object
-        The class.
-    kappa : float or None
-        Bound on the number; None is no bound: it is only reported.
-    loss : Loss
-        Loss of scores that are margins and targets 1.
-    """
-
+    #: The class.
     label: Hashable
+    #: Bound on the number; None is no bound: it is only reported.
     kappa: float | None
+    #: Loss of scores that are margins and targets 1.
     loss: Loss
 
 
@@ -88,19 +81,12 @@ class ClassLoss(ClassConstraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundClassLoss(BoundCellSums):
-    """The loss of a class on data.
-
-    Attributes
-    ----------
-    label : object
-    code : int
-        Number of the class.
-    factor : float
-        Factor of the class on the whole data, from `class_factors`.
-    """
+    """The loss of a class on data."""
 
     label: Hashable
+    #: Number of the class.
     code: int
+    #: Factor of the class on the whole data, from `class_factors`.
     factor: float
 
     @override
@@ -183,23 +169,16 @@ class ClassError(ClassConstraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundClassError(BoundConstraint, FullBatch, Stochastic):
-    """The error rate of a class on data: its values are exact, its gradients those of the loss.
-
-    Attributes
-    ----------
-    loss : BoundClassLoss
-        The loss of the class.
-    slope : float
-        Assumed fall of the error rate where the loss falls by one.
-    tolerance : float
-        Share of the class that its heaviest sample stands for.
-    """
+    """The error rate of a class on data: its values are exact, its gradients those of the loss."""
 
     data: FairData
     kappa: float
     name: str
+    #: The loss of the class.
     loss: BoundClassLoss
+    #: Assumed fall of the error rate where the loss falls by one.
     slope: float
+    #: Share of the class that its heaviest sample stands for.
     tolerance: float
 
     @property
@@ -281,18 +260,12 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassErrorModel(BoundClassLoss):
-    """A model of the error rate near some scores: a multiple of the loss, equal to the rate at these scores.
+    """A model of the error rate near some scores: a multiple of the loss, equal to the rate at these scores."""
 
-    Attributes
-    ----------
-    rate : BoundClassError
-        The error rate.
-    slope : float
-        Assumed fall of the error rate where the loss falls by one. The first refinement sets it for good, so that
-        multipliers keep their meaning; where the rate falls less in truth, solvers take more steps.
-    """
-
+    #: The error rate.
     rate: BoundClassError
+    #: Assumed fall of the error rate where the loss falls by one. The first refinement sets it for good, so that
+    #: multipliers keep their meaning; where the rate falls less in truth, solvers take more steps.
     slope: float
 
     @override

@@ -22,17 +22,11 @@ _ROUNDING = 1e-12
 
 
 class Cuts(NamedTuple):
-    """Every way to split sorted scores in two; each array has shape (n_cuts,), from no row above to all.
+    """Every way to split sorted scores in two; each array has shape (n_cuts,), from no row above to all."""
 
-    Attributes
-    ----------
-    at : ndarray
-        Threshold, above which rows are positive.
-    rate, gain : ndarray
-        Sums of the weights and of the gains of these rows.
-    """
-
+    #: Threshold, above which rows are positive.
     at: np.ndarray
+    #: Sums of the weights and of the gains of these rows.
     rate: np.ndarray
     gain: np.ndarray
 
@@ -67,7 +61,6 @@ def group_offsets(
         Weights sum to one within a group; the gain of a row is what predicting it positive is worth.
     values : sequence of callable, one for each group
         Non-decreasing function of the group's rate that the tolerance refers to.
-    tolerance : float
     threshold : float
         Rows above it are positive.
 
@@ -110,7 +103,6 @@ def shared_offset(
     allowed : callable
         Takes thresholds, an ndarray of shape (n_cuts,), and returns which are allowed. It is asked for those of the
         largest gains first, and for more only where none of them is allowed.
-    threshold : float
     """
     cuts = cuts_between(scores, np.zeros_like(scores), gains)
     by_gain = cuts.at[np.argsort(-cuts.gain, kind="stable")]

@@ -78,16 +78,10 @@ class ParityPair(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundParityPair(BoundCellSums):
-    """The parity pairs of all ordered pairs of groups.
+    """The parity pairs of all ordered pairs of groups."""
 
-    Attributes
-    ----------
-    mass : ndarray of shape (n_groups,)
-        Weight of every group.
-    beta : float
-    """
-
-    mass: np.ndarray
+    #: Weight of every group.
+    mass: np.ndarray  # of shape (n_groups,)
     beta: float
 
     @property

@@ -35,17 +35,6 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
     """Bound on a quadratic *surrogate*; the AUC gap is only reported. No components without a bound.
 
     There is no `Stochastic` view: products of two means of the same mini-batch are biased.
-
-    Attributes
-    ----------
-    sets : AUCSets
-        Sets of rows that the metric compares.
-    terms : PairTerms
-        The surrogate, without subtracting ``kappa``.
-    sides : tuple of (str, str)
-        Names of the two sides of every component.
-    margin : float
-        Difference between ``kappa`` and the tighter bound that solvers see.
     """
 
     bounds_metric: ClassVar[bool] = False
@@ -53,10 +42,14 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
 
     data: FairData
     kappa: float
+    #: Sets of rows that the metric compares.
     sets: AUCSets
+    #: The surrogate, without subtracting ``kappa``.
     terms: PairTerms
+    #: Names of the two sides of every component.
     sides: tuple[tuple[str, str], ...]
     name: str
+    #: Difference between ``kappa`` and the tighter bound that solvers see.
     margin: float = 0.0
 
     @property
@@ -122,10 +115,8 @@ def pair_terms(
 
     Parameters
     ----------
-    components : sequence of sequences of terms
     mass : ndarray of shape (n_cells,)
         Weights of the cells.
-    constant, c1 : float
     rows, shares
         Rows of the cells and their weights, where the data are at hand.
     """

@@ -89,17 +89,12 @@ class StatisticalParity(IntervalConstraint):
 
 @dataclass(frozen=True, eq=False)
 class BoundStatisticalParity(BoundSplitParity):
-    """`StatisticalParity` on data. Components: levels x groups x (lower, upper), levels first.
+    """`StatisticalParity` on data. Components: levels x groups x (lower, upper), levels first."""
 
-    Attributes
-    ----------
-    levels : ndarray of shape (n_levels,)
-        Positions among all levels of Lemma 5.1, whose range depends on ``kappa``: 0 is the lowest one and 1 the
-        highest. So the levels of one ``kappa`` make sense for another one. Cuts may lie a little outside, where the
-        window around a violated threshold only partly meets the interval.
-    """
-
-    levels: np.ndarray = field(default_factory=lambda: np.empty(0))
+    #: Positions among all levels of Lemma 5.1, whose range depends on ``kappa``: 0 is the lowest one and 1 the highest.
+    #: So the levels of one ``kappa`` make sense for another one. Cuts may lie a little outside, where the window around
+    #: a violated threshold only partly meets the interval.
+    levels: np.ndarray = field(default_factory=lambda: np.empty(0))  # of shape (n_levels,)
 
     ignores_shifts: ClassVar[bool] = True
 

@@ -157,10 +157,7 @@ def acs_income_from_table(
 ) -> Any:
     """Return what :func:`fetch_acs_income` does, from a person file of the census.
 
-    Raises
-    ------
-    ValueError
-        If a column is missing or ``sensitive`` is no other column than the label.
+    Raises ValueError if a column is missing or ``sensitive`` is no other column than the label.
     """
     require_columns(table, [*FEATURES, LABEL, "PWGTP"], "an ACS person file of 2014 to 2018")
     names = chosen_columns(sensitive, [name for name in table.columns if name != LABEL])

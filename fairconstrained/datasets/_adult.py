@@ -110,10 +110,7 @@ def adult_from_table(
 ) -> Any:
     """Return what :func:`fetch_adult` does, from a table with OpenML's columns.
 
-    Raises
-    ------
-    ValueError
-        If a column is missing, a label is unknown or ``sensitive`` is not offered.
+    Raises ValueError if a column is missing, a label is unknown or ``sensitive`` is not offered.
     """
     names = chosen_columns(sensitive, SENSITIVE)
     require_columns(table, [*_COLUMNS, "class"], "OpenML's 'adult', version 2")

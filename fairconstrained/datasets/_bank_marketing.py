@@ -122,10 +122,7 @@ def bank_marketing_from_table(
 ) -> Any:
     """Return what :func:`fetch_bank_marketing` does, from OpenML's table or one with UCI's column names.
 
-    Raises
-    ------
-    ValueError
-        If a column is missing, a label is unknown or ``sensitive`` is not offered.
+    Raises ValueError if a column is missing, a label is unknown or ``sensitive`` is not offered.
     """
     names = chosen_columns(sensitive, SENSITIVE)
     if "Class" in table.columns:

@@ -71,10 +71,7 @@ _PADDING = " '"  # ARFF may quote a value and put a blank before it
 def require_columns(table: pd.DataFrame, columns: Sequence[str], source: str) -> None:
     """Check that a raw table has the columns its parser reads.
 
-    Raises
-    ------
-    ValueError
-        If some are absent; the message names them and the expected ``source``.
+    Raises ValueError if some are absent; the message names them and the expected ``source``.
     """
     missing = [name for name in columns if name not in table.columns]
     if missing:
@@ -84,11 +81,8 @@ def require_columns(table: pd.DataFrame, columns: Sequence[str], source: str) ->
 def chosen_columns(sensitive: str | Sequence[str], allowed: Sequence[str] | None = None) -> list[str]:
     """Return the names of the sensitive features that the caller asked for.
 
-    Raises
-    ------
-    ValueError
-        If the choice is empty, repeats a name or holds a name that is not in ``allowed``; None, as long as the
-        columns are not known, allows every name.
+    Raises ValueError if the choice is empty, repeats a name or holds a name that is not in ``allowed``; None, as long
+    as the columns are not known, allows every name.
     """
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     if not names or len(set(names)) < len(names) or not set(names) <= set(names if allowed is None else allowed):
@@ -100,10 +94,7 @@ def chosen_columns(sensitive: str | Sequence[str], allowed: Sequence[str] | None
 def binary_target(column: pd.Series[Any], values: Mapping[str, int], name: str) -> pd.Series[int]:
     """A raw label column as 0/1 integers.
 
-    Raises
-    ------
-    ValueError
-        If a value is not a key of ``values``; the message lists the unknown ones.
+    Raises ValueError if a value is not a key of ``values``; the message lists the unknown ones.
     """
     text = column.astype(str).str.strip(_PADDING)
     unknown = sorted(set(text) - set(values))

@@ -138,11 +138,8 @@ def compas_from_openml(
 ) -> Any:
     """Return what :func:`fetch_compas` does, from OpenML's one-hot table.
 
-    Raises
-    ------
-    ValueError
-        If a column is missing, a row has not exactly one value of a category, a label is unknown or
-        ``sensitive`` is not offered.
+    Raises ValueError if a column is missing, a row has not exactly one value of a category, a label is unknown or
+    ``sensitive`` is not offered.
     """
     one_hot = [f"{name}_{value}" for name, values in _ONE_HOT.items() for value in values]
     require_columns(table, [*_COUNTS, "sex", *one_hot, "twoyearrecid"], "OpenML's 'compas-two-years'")
@@ -161,10 +158,7 @@ def compas_from_propublica(
 ) -> Any:
     """Return what :func:`fetch_compas` does, from ProPublica's ``compas-scores-two-years.csv``, with their filter.
 
-    Raises
-    ------
-    ValueError
-        If a column is missing, a label is unknown or ``sensitive`` is not offered.
+    Raises ValueError if a column is missing, a label is unknown or ``sensitive`` is not offered.
     """
     filtered_by = ["days_b_screening_arrest", "is_recid", "c_charge_degree", "score_text"]
     needed = [*_COUNTS, *_CATEGORIES, *filtered_by, "two_year_recid"]

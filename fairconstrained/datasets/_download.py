@@ -54,10 +54,7 @@ def or_connection_error(fetch: Callable[[], Result], *, what: str, remedy: str) 
 def fetch_openml_table(data_id: int, what: str, data_home: str | PathLike[str] | None) -> pd.DataFrame:
     """The whole table of an OpenML dataset as text, label included, from scikit-learn's cache or the network.
 
-    Raises
-    ------
-    ConnectionError
-        If the dataset is not in the cache and OpenML cannot be reached.
+    Raises ConnectionError if the dataset is not in the cache and OpenML cannot be reached.
     """
     bunch = or_connection_error(
         # As text: which types pandas infers for nominal columns of digits differs between its versions, and

@@ -120,10 +120,7 @@ def load_law_school(*, return_X_y: bool = False, as_frame: bool = False, include
 def law_school_from_table(table: pd.DataFrame, **layout: bool) -> Any:
     """Return what :func:`load_law_school` does, from the raw table.
 
-    Raises
-    ------
-    ValueError
-        If a column is missing or a label is neither 0 nor 1.
+    Raises ValueError if a column is missing or a label is neither 0 nor 1.
     """
     require_columns(table, [*_FEATURES, "race", "pass_bar"], "the law school table")
     features = table[_FEATURES].astype(np.float64)

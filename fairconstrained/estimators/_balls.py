@@ -52,11 +52,9 @@ def within(
 
     Parameters
     ----------
-    ball : type
     radius : float, "auto" or None
         "auto" is the usual radius for the coefficients of standardised features, so that the units of the features do
         not matter. None: no limit.
-    usual : float
     data : FairData
         Rows by which the features are standardised.
     centred : bool

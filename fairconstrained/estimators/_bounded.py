@@ -60,7 +60,6 @@ def constraint_name(name: str, allowed: Iterable[str]) -> str:
     ----------
     name : str
         Name of a constraint, or any name of their metric, such as Fairlearn's "demographic_parity_difference".
-    allowed : iterable of str
 
     Raises
     ------

@@ -76,8 +76,6 @@ def held_out_scores(
 
     Parameters
     ----------
-    problem : Problem
-    n_folds : int
     units : ndarray of shape (n_samples,), or None
         See `FairData.folds`.
     fit : callable
@@ -119,12 +117,10 @@ def optimism(
 
     Parameters
     ----------
-    constraint : BoundConstraint
     scores : ndarray
         Scores of all rows by models that were fitted without the row's fold.
     seen : ndarray of shape (n_components,) or None
         Differences of the rows that these models have seen.
-    n_folds : int
 
     Returns
     -------
@@ -149,7 +145,6 @@ def for_all_rows(seen: float, unseen: float, n_folds: int, power: float = SIZE_O
     ----------
     seen, unseen : float
         The metric of rows that the models have seen, NaN where it does not exist, and of those that they have not.
-    n_folds : int
     power : float, default=0.5
         The power p.
     """

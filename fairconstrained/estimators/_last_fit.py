@@ -37,7 +37,6 @@ class LastFit(NamedTuple):
 
         Parameters
         ----------
-        problem : Problem
         estimates : bool
             Whether a fit estimates the metrics on new rows.
         """

@@ -27,20 +27,13 @@ _MARGIN, _LARGEST_MARGIN = 0.25, 0.5
 
 
 class NewRowGap(NamedTuple):
-    """Estimate of a bounded metric on new rows.
+    """Estimate of a bounded metric on new rows."""
 
-    Attributes
-    ----------
-    estimate : float
-        The metric on new rows; NaN where there is no estimate.
-    standard_error : float
-        Standard error of the difference between the estimate and the metric in the population.
-    how : str
-        How the estimate was made, or why there is none.
-    """
-
+    #: The metric on new rows; NaN where there is no estimate.
     estimate: float
+    #: Standard error of the difference between the estimate and the metric in the population.
     standard_error: float
+    #: How the estimate was made, or why there is none.
     how: str
 
 

@@ -28,10 +28,7 @@ class MeasuresOtherRows(TellsOutcome):
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
         """The parameters with which ``kappa`` bounds what ``constraint_values_`` reports; None is no bound.
 
-        Raises
-        ------
-        ValueError
-            If nothing is bounded here.
+        Raises ValueError if nothing is bounded here.
         """
 
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:

@@ -15,6 +15,7 @@ from fairconstrained.estimators._new_row_promise import PromisesNewRows
 from fairconstrained.estimators._notices import notices
 from fairconstrained.estimators._usefulness import Usefulness
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups
+from fairconstrained.estimators.named_bounds import NamesBounds
 from fairconstrained.models import Model
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import SolverResult, Status
@@ -50,7 +51,7 @@ class Fitted:
     of_folds: tuple[Start, ...] = ()
 
 
-class TellsOutcome(PromisesNewRows):
+class TellsOutcome(NamesBounds, PromisesNewRows):
     """Estimators that report the outcome of a fit in the attributes that all of them have.
 
     Attributes
@@ -99,29 +100,10 @@ class TellsOutcome(PromisesNewRows):
     def _without_bound(self) -> Self:
         """Return this fitted model with the parameters of no bound."""
 
-    def named_kappas(self) -> dict[str, float | None]:
-        """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``.
-
-        Returns
-        -------
-        kappas : dict
-            Kappas by name; None where there is no bound, NaN where the bound is no ``kappa``, but a weight, a share or
-            the bound of a class.
-        """
-        return dict.fromkeys(self.constraint_values_, getattr(self, "kappa", np.nan))
-
     @property
     def _bounded_rows(self) -> str:
         """The rows whose metrics ``kappa`` bounds, in words."""
         return "training rows"
-
-    def _bounded_from_below(self) -> set[str]:
-        """Names in ``constraint_values_`` of what is no gap, but has to be at least ``kappa``."""
-        return set()
-
-    def _minimised(self) -> set[str]:
-        """Names in ``constraint_values_`` of what has no bound, but is made as small as it can be."""
-        return set()
 
     def _bounds_levels(self) -> bool:
         """Whether a bound is one on the levels of single groups, which no model may bring near zero."""
@@ -178,11 +160,7 @@ class TellsOutcome(PromisesNewRows):
         free = self._without_bound()
         free._compares_all_groups = True
         everything = free._bound_constraints(replace(problem.data, n_ignored=0), target, checked=False)
-        known = [(bound, bound.compared_cells()) for bound in everything]
-        return {
-            bound.name: np.nan if cells is not None and not cells.counts.all() else bound.metric(scores)
-            for bound, cells in known
-        }
+        return {bound.name: bound.metric_or_nan(scores) for bound in everything}
 
     def _warn(self, problem: Problem, scores: np.ndarray, result: SolverResult, excess: dict[str, float]) -> None:
         """The one place that warns."""
@@ -213,6 +191,3 @@ class TellsOutcome(PromisesNewRows):
         model.__dict__ |= {name: value for name, value in vars(other).items() if name in told}
         model._excess, model.violation_ = excess, max([0.0, *excess.values()])
         return model
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "status_")

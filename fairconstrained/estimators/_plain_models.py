@@ -34,10 +34,7 @@ def plain_regressor(estimator: Any) -> LinearRegression:
 def _linear_scores(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients of shape (n_scores, n_features) and intercepts of shape (n_scores,).
 
-    Raises
-    ------
-    ValueError
-        For a network, and for coefficients that every group has of its own.
+    Raises ValueError for a network, and for coefficients that every group has of its own.
     """
     check_is_fitted(estimator)
     if not hasattr(estimator, "coef_"):

@@ -18,14 +18,9 @@ FROM_DTYPE = "from_dtype"
 
 @dataclass(frozen=True)
 class FeatureCodes:
-    """Categories of the columns that have some, in the order of their codes.
+    """Categories of the columns that have some, in the order of their codes."""
 
-    Attributes
-    ----------
-    categories : dict
-        Categories, an ndarray of shape (n_categories,), by the number of the column.
-    """
-
+    #: Categories, an ndarray of shape (n_categories,), by the number of the column.
     categories: dict[int, np.ndarray]
 
     @classmethod
@@ -55,10 +50,7 @@ class FeatureCodes:
     def coded(self, X: Any) -> Any:
         """Rows whose categories are codes; NaN for those that are missing or were not there in `of`.
 
-        Raises
-        ------
-        ValueError
-            If there are strings in another column.
+        Raises ValueError if there are strings in another column.
         """
         if sp.issparse(X):
             return X

@@ -16,17 +16,11 @@ __all__ = ["NO_SMALL_GROUPS", "SmallGroups", "Stratified", "alike_groups", "as_l
 
 
 class Stratified(NamedTuple):
-    """Sensitive features of rows with their strata, as `fit` was given both.
+    """Sensitive features of rows with their strata, as `fit` was given both."""
 
-    Attributes
-    ----------
-    features : object
-        Sensitive features; None if there are none.
-    strata : object
-        The stratum of every row; None where there are none.
-    """
-
+    #: Sensitive features; None if there are none.
     features: Any
+    #: The stratum of every row; None where there are none.
     strata: Any = None
 
     @classmethod
@@ -91,10 +85,7 @@ class SmallGroups(NamedTuple):
 
         ``column_names`` are those of the fit, see `in_order_of`.
 
-        Raises
-        ------
-        ValueError
-            If a row belongs to a group that was not seen in `fit`; the message names it.
+        Raises ValueError if a row belongs to a group that was not seen in `fit`; the message names it.
         """
         if not self.merged:
             return GroupEncoder.encode(sensitive_features, labels, column_names)
@@ -118,10 +109,7 @@ def encode_groups(
 
     ``name`` is the argument that the error for another number of rows names.
 
-    Raises
-    ------
-    ValueError
-        If lengths differ, or all rows of a group have no weight.
+    Raises ValueError if lengths differ, or all rows of a group have no weight.
     """
     sensitive_features = Stratified.of(sensitive_features).features
     if sensitive_features is None:

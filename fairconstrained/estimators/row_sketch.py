@@ -35,20 +35,13 @@ def row_hashes(X: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class RowSketch:
-    """Hashes of some rows.
+    """Hashes of some rows."""
 
-    Attributes
-    ----------
-    hashes : ndarray of uint64, of shape (n_kept,)
-        Ascending and distinct: all there are up to ``limit``.
-    counts : ndarray of uint32, of shape (n_kept,)
-        Numbers of rows that have each of them.
-    limit : int
-        Rows of larger hashes are not remembered.
-    """
-
-    hashes: np.ndarray
-    counts: np.ndarray
+    #: Ascending and distinct: all there are up to ``limit``.
+    hashes: np.ndarray  # of uint64, of shape (n_kept,)
+    #: Numbers of rows that have each of them.
+    counts: np.ndarray  # of uint32, of shape (n_kept,)
+    #: Rows of larger hashes are not remembered.
     limit: int = 2**64 - 1
 
     @classmethod

@@ -19,25 +19,16 @@ __all__ = ["PlainState", "skops_trusted_types"]
 
 @dataclass(frozen=True)
 class SavedTable:
-    """A DataFrame taken apart: skops knows no pandas.
+    """A DataFrame taken apart: skops knows no pandas."""
 
-    Attributes
-    ----------
-    index : list
-        Entries of the index, tuples where it has several levels.
-    index_names : list
-    columns : list
-        Names.
-    dtypes : list of str
-        Types of the columns.
-    values : list of ndarray of shape (n_rows,)
-    """
-
+    #: Entries of the index, tuples where it has several levels.
     index: list[Hashable]
     index_names: list[Hashable]
+    #: Names.
     columns: list[Hashable]
+    #: Types of the columns.
     dtypes: list[str]
-    values: list[np.ndarray]
+    values: list[np.ndarray]  # each of shape (n_rows,)
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> Self:

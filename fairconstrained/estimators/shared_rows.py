@@ -18,10 +18,6 @@ class SharedRows:
     keep is small beside the rows, and goes when the data go. Kept rows are copies of X, and one cannot wait for the end
     of the data to let them go, as the data are among them: here the path decides.
 
-    Parameters
-    ----------
-    keeps : bool, default=True
-
     Attributes
     ----------
     last : object

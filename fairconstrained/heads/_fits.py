@@ -26,16 +26,10 @@ __all__ = ["Columns", "Models", "fit_and_score", "routing_of", "scored", "takes_
 
 @dataclass(frozen=True, eq=False)
 class Models:
-    """A model of the target and models of the groups that were fitted on the same rows.
+    """A model of the target and models of the groups that were fitted on the same rows."""
 
-    Attributes
-    ----------
-    base : estimator
-    groups : dict from int to estimator
-        One for each column of the group targets; empty where groups are not estimated.
-    """
-
-    base: Any
+    base: Any  # estimator
+    #: One for each column of the group targets; empty where groups are not estimated.
     groups: Mapping[int, Any]
 
 
@@ -103,10 +97,7 @@ def fit_and_score(
 ) -> tuple[Models, np.ndarray, np.ndarray]:
     """Fit the models on some rows, and score others; ``prefit`` is a model of the target that is fitted already.
 
-    Raises
-    ------
-    ValueError
-        If a copy of the target's model cannot be fitted to the groups.
+    Raises ValueError if a copy of the target's model cannot be fitted to the groups.
     """
     base = prefit
     if base is None:

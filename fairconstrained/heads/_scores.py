@@ -204,11 +204,8 @@ class GroupTargets(NamedTuple):
     def indicators_of(self, sensitive_features: Any) -> np.ndarray:
         """`indicators` of other rows.
 
-        Raises
-        ------
-        ValueError
-            If a row belongs to a group that was not seen in `fit` (the message names it), and for a table of groups
-            that overlap with other columns or values than 0 and 1.
+        Raises ValueError if a row belongs to a group that was not seen in `fit` (the message names it), and for a table
+        of groups that overlap with other columns or values than 0 and 1.
         """
         if not self.overlap:
             codes = GroupEncoder.encode(sensitive_features, self.labels, self.column_names)

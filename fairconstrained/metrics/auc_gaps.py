@@ -35,24 +35,16 @@ class GroupComparison:
     """Comparison of a named metric, with its AUCs.
 
     The largest gap needs no table of all pairs of groups; what does is computed when it is asked for.
-
-    Parameters
-    ----------
-    metric : str
-        A key of `AUC_METRICS`.
-    scores : ndarray of shape (n_samples,)
-    rows : GroupedRows
-        The rows by group. With a protected group there are two groups: it, and all others as one.
-    positive : ndarray of bool, of shape (n_samples,)
-        Whether a row has the positive label; all of them where labels do not matter.
-    is_protected : bool
-        Whether there is a protected group.
     """
 
+    #: A key of `AUC_METRICS`.
     metric: str
-    scores: np.ndarray
+    scores: np.ndarray  # of shape (n_samples,)
+    #: The rows by group. With a protected group there are two groups: it, and all others as one.
     rows: GroupedRows
-    positive: np.ndarray
+    #: Whether a row has the positive label; all of them where labels do not matter.
+    positive: np.ndarray  # of bool, of shape (n_samples,)
+    #: Whether there is a protected group.
     is_protected: bool
 
     @property
@@ -110,7 +102,6 @@ class GroupComparison:
 
         Parameters
         ----------
-        agg : {"max", "mean"}
         return_groups : bool
             Whether to return the table as well.
         columns : sequence of str
@@ -158,10 +149,7 @@ def compare_groups(
 ) -> GroupComparison:
     """Validate what a metric was given, and compute its AUCs.
 
-    Raises
-    ------
-    ValueError
-        For the reasons that the metrics list.
+    Raises ValueError for the reasons that the metrics list.
     """
     scores = check_scores(y_score, y_true)
     positive, names = np.ones(scores.size, dtype=bool), ("no label", "any label")
@@ -185,7 +173,6 @@ def difference_aucs(
     ----------
     scores, cells, weights, n_cells
         Arguments of `centred_aucs`.
-    differences : sequence of AUCDifference
 
     Returns
     -------
@@ -209,7 +196,6 @@ def centred_aucs(
     cells : ndarray of int, of shape (n_samples,)
         Cell of every row, in ``0 .. n_cells``; the rows of cell ``n_cells`` are left out.
     weights : ndarray of shape (n_samples,)
-    n_cells : int
 
     Returns
     -------

@@ -34,19 +34,13 @@ class AUCDifference(NamedTuple):
 
 
 class CellUnions(NamedTuple):
-    """The sets of several differences, each once: every pair of groups has "everything", which is summed up once.
+    """The sets of several differences, each once: every pair of groups has "everything", which is summed up once."""
 
-    Attributes
-    ----------
-    members : ndarray of shape (n_unions, n_cells)
-        1 for the cells of a set, 0 for others.
-    above, below : ndarray of int, of shape (n_differences, 2)
-        Numbers of the sets of a difference's AUC, and of its reference.
-    """
-
-    members: np.ndarray
-    above: np.ndarray
-    below: np.ndarray
+    #: 1 for the cells of a set, 0 for others.
+    members: np.ndarray  # of shape (n_unions, n_cells)
+    #: Numbers of the sets of a difference's AUC, and of its reference.
+    above: np.ndarray  # of int, of shape (n_differences, 2)
+    below: np.ndarray  # of int, of shape (n_differences, 2)
 
     @classmethod
     def of(cls, differences: Sequence[AUCDifference], n_cells: int) -> CellUnions:
@@ -89,24 +83,16 @@ class _Side(NamedTuple):
 
 
 class AUCMetric(NamedTuple):
-    """A metric by its sets.
+    """A metric by its sets."""
 
-    Attributes
-    ----------
-    compares_sides : bool
-        Whether it compares two groups with each other, and not one group with everything.
-    sets : callable
-        Function from the protected side, the other side and everything to the four sets.
-    gaps : callable
-        Function from the positives and the negatives, or from all rows and none where labels do not matter, to the
-        largest gap of two groups, or to the gap of every group with everything.
-    by_label : bool
-        Whether positives are told from negatives.
-    """
-
+    #: Whether it compares two groups with each other, and not one group with everything.
     compares_sides: bool
+    #: Function from the protected side, the other side and everything to the four sets.
     sets: Callable[[_Side, _Side, _Side], tuple[tuple[int, ...], ...]]
+    #: Function from the positives and the negatives, or from all rows and none where labels do not matter, to the
+    #: largest gap of two groups, or to the gap of every group with everything.
     gaps: Callable[[ScoredRows, ScoredRows], np.ndarray]
+    #: Whether positives are told from negatives.
     by_label: bool = True
 
 
@@ -156,7 +142,6 @@ def auc_differences(
     ----------
     metric : str
         A key of `AUC_METRICS`.
-    n_groups : int
     protected : int or None
         Code of the protected group, which is compared with all other rows. With None, metrics of two groups compare
         every pair, and the others every group with everything.

@@ -34,17 +34,11 @@ _ROUNDING = 1e-12
 
 
 class ScoredRows(NamedTuple):
-    """Rows with the number of their score among the distinct ones, the highest first; build it with :meth:`of`.
+    """Rows with the number of their score among the distinct ones, the highest first; build it with :meth:`of`."""
 
-    Attributes
-    ----------
-    levels, codes, weights : ndarray of shape (n_samples,)
-    n_levels, n_groups : int
-    """
-
-    levels: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray
+    levels: np.ndarray  # of shape (n_samples,)
+    codes: np.ndarray  # of shape (n_samples,)
+    weights: np.ndarray  # of shape (n_samples,)
     n_levels: int
     n_groups: int
 
@@ -118,7 +112,6 @@ def pair_aucs(
     ----------
     scores, codes, weights, n_groups
         Rows, as described at the top of ``_ranks``.
-    intervals : PercentileIntervals
 
     Returns
     -------

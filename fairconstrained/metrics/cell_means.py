@@ -51,16 +51,10 @@ RATES = {name: ROW_FUNCTIONS[name] for name in ("indicator", "sigmoid", "hinge")
 
 
 class Blocks(NamedTuple):
-    """Disjoint blocks of rows, within which groups are compared.
+    """Disjoint blocks of rows, within which groups are compared."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_samples,)
-        Block of every row; ``n_blocks`` for rows in none.
-    n_blocks : int
-    """
-
-    codes: np.ndarray
+    #: Block of every row; ``n_blocks`` for rows in none.
+    codes: np.ndarray  # of shape (n_samples,)
     n_blocks: int
 
     @property
@@ -75,39 +69,27 @@ class Blocks(NamedTuple):
         ----------
         parts : ndarray of shape (n_samples,)
             Part of every row, in ``0 .. n_parts``; rows of part ``n_parts`` are in no cell.
-        n_parts : int
         """
         takes_part = (parts < n_parts) & (self.codes < self.n_blocks)
         return np.where(takes_part, self.codes * n_parts + parts, self.n_blocks * n_parts)
 
 
 class Notion(NamedTuple):
-    """Rows and groups whose means are compared, and how the comparisons become one number.
+    """Rows and groups whose means are compared, and how the comparisons become one number."""
 
-    Attributes
-    ----------
-    targets : tuple of float or None
-        The means of the rows of each of these targets are compared. None: of all rows.
-    reference : {"pairwise", "overall", "excess", "ratio", "floor", "ceiling"}
-        Rule by which the means of a group are compared, see `fairconstrained.metrics.rules`.
-    agg : {"max", "mean"}
-        Aggregate of the gaps of the groups.
-    agg_labels : {"max", "sum"}
-        Aggregate, over the targets, of the gaps of two groups.
-    strata : tuple of str or None
-        Names of the strata; groups are compared within each of them. None: there is one.
-    mask : ndarray of bool or None
-        Rows that are compared, in the order of the rows that the caller gave. None: all.
-    names : tuple of str or None
-        Names of the targets, for messages. None: their values.
-    """
-
+    #: The means of the rows of each of these targets are compared. None: of all rows.
     targets: tuple[float, ...] | None = None
+    #: Rule by which the means of a group are compared, see `fairconstrained.metrics.rules`.
     reference: Reference = "pairwise"
-    agg: str = "max"
+    #: Aggregate of the gaps of the groups.
+    agg: str = "max"  # "max" or "mean"
+    #: Aggregate, over the targets, of the gaps of two groups.
     agg_labels: AggregateLabels = "max"
+    #: Names of the strata; groups are compared within each of them. None: there is one.
     strata: tuple[str, ...] | None = None
-    mask: np.ndarray | None = None
+    #: Rows that are compared, in the order of the rows that the caller gave. None: all.
+    mask: np.ndarray | None = None  # of bool
+    #: Names of the targets, for messages. None: their values.
     names: tuple[str, ...] | None = None
 
     @property

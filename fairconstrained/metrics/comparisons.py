@@ -78,33 +78,21 @@ class MetricRows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Values of rows whose means in the cells of group and block are compared.
+    """Values of rows whose means in the cells of group and block are compared."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_samples,)
-    blocks : ndarray of bool, of shape (n_blocks, n_samples)
-        Whether each row is in each block, such as that of one label.
-    names : tuple of str
-        Names of the blocks.
-    groups : Groups
-    contrast : Contrast
-        Function that makes the metric of the means of the cells.
-    with_overall : bool
-        Whether the cell of all rows of a block is compared too; it is the last column then.
-    limits : tuple of float, optional
-        Numbers between which the values of all rows lie, those of the population included; None if they are not known.
-    counts_events : bool, default=True
-        Whether the values are 0 and 1, so that sums of them are binomial.
-    """
-
-    values: np.ndarray
-    blocks: np.ndarray
+    values: np.ndarray  # of shape (n_samples,)
+    #: Whether each row is in each block, such as that of one label.
+    blocks: np.ndarray  # of bool, of shape (n_blocks, n_samples)
+    #: Names of the blocks.
     names: tuple[str, ...]
     groups: Groups
+    #: Function that makes the metric of the means of the cells.
     contrast: Contrast
+    #: Whether the cell of all rows of a block is compared too; it is the last column then.
     with_overall: bool = False
+    #: Numbers between which the values of all rows lie, those of the population included; None if they are not known.
     limits: tuple[float, float] | None = (0.0, 1.0)
+    #: Whether the values are 0 and 1, so that sums of them are binomial.
     counts_events: bool = True
 
     def sums(self, values: np.ndarray) -> np.ndarray:
@@ -137,14 +125,9 @@ class Compared:
 
 @dataclass(frozen=True)
 class CellMeans(Compared):
-    """Means of the rows of cells.
+    """Means of the rows of cells."""
 
-    Parameters
-    ----------
-    read : callable
-        Function from `MetricRows` to the `Comparison`. Raises `NotOffered` for parameters with which there is none.
-    """
-
+    #: Function from `MetricRows` to the `Comparison`. Raises `NotOffered` for parameters with which there is none.
     read: Callable[[MetricRows], Comparison]
 
 
@@ -165,14 +148,9 @@ class PartialAUCs(Compared):
 
 @dataclass(frozen=True)
 class AUCDifferences(Compared):
-    """Differences of AUCs between sets of rows.
+    """Differences of AUCs between sets of rows."""
 
-    Parameters
-    ----------
-    sets : str or None
-        Name of the sets in `AUC_METRICS`; None if the user passes the sets as ``subsets``.
-    """
-
+    #: Name of the sets in `AUC_METRICS`; None if the user passes the sets as ``subsets``.
     sets: str | None
 
 

@@ -38,23 +38,15 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Contrast(ABC):
-    """Contrast of the cells: the number that a metric makes of them.
-
-    Parameters
-    ----------
-    n_blocks, n_groups : int
-    fold : {"max", "sum"}
-        Aggregate of the blocks of each pair.
-    agg : {"max", "mean"}
-        Aggregate of the pairs.
-    tails_of_one : int
-        Ends that bound the difference of one pair in one block.
-    """
+    """Contrast of the cells: the number that a metric makes of them."""
 
     n_blocks: int = 1
     n_groups: int = 1
+    #: Aggregate of the blocks of each pair.
     fold: AggregateLabels = "max"
+    #: Aggregate of the pairs.
     agg: Aggregate = "max"
+    #: Ends that bound the difference of one pair in one block.
     tails_of_one: int = 2
 
     #: Name of one comparison, for reports.
@@ -227,16 +219,10 @@ class OneCell(LargestCell):
 
 @dataclass(frozen=True, kw_only=True)
 class AUCGaps(Contrast):
-    """Differences of two AUCs, which are the two columns.
-
-    Parameters
-    ----------
-    n_differences : int
-    tails_of_one : int
-        Ends that the bound of one difference is made of; 0 for an AUC that is 1/2 by definition.
-    """
+    """Differences of two AUCs, which are the two columns."""
 
     n_differences: int
+    #: Ends that the bound of one difference is made of; 0 for an AUC that is 1/2 by definition.
     tails_of_one: int = field()
     item: ClassVar[str] = "difference of AUCs"
 

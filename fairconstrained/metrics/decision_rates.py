@@ -110,8 +110,6 @@ def _metric(name: str, rate: str, rule: str, title: str, description: str, proba
 
     Parameters
     ----------
-    name : str
-    rate, rule : str
     title, description : str
         For reports.
     probability : str

@@ -46,23 +46,15 @@ _WITHOUT_LABELS = ("indicator", "negative", "sigmoid", "score")
 
 
 class Rate(NamedTuple):
-    """Mean of a function of the rows, among those of some targets, or among those with a decision.
+    """Mean of a function of the rows, among those of some targets, or among those with a decision."""
 
-    Attributes
-    ----------
-    function : str
-        Name of the function in `ROW_FUNCTIONS`.
-    targets : tuple of float or None
-        Targets whose rows are taken, each by itself; None: all rows.
-    given : str or None
-        Decision among whose rows the mean is taken, a name in `ROW_FUNCTIONS`.
-    most : float
-        Largest value of the function; infinity for a score or a loss.
-    """
-
+    #: Name of the function in `ROW_FUNCTIONS`.
     function: str
+    #: Targets whose rows are taken, each by itself; None: all rows.
     targets: tuple[float, ...] | None = None
+    #: Decision among whose rows the mean is taken, a name in `ROW_FUNCTIONS`.
     given: str | None = None
+    #: Largest value of the function; infinity for a score or a loss.
     most: float = 1.0
 
     @property
@@ -115,10 +107,7 @@ AMONG: dict[str, tuple[float, ...] | None] = {"all": None, "positives": (1.0,), 
 def rate_named(name: str, among: str = "all") -> Rate:
     """Return the rate of a name, with or without the ending "_rate", among the rows of a label.
 
-    Raises
-    ------
-    ValueError
-        For an unknown name, and for rows that the rate excludes.
+    Raises ValueError for an unknown name, and for rows that the rate excludes.
     """
     short = name.removesuffix("_rate") if isinstance(name, str) else name
     check_option("rate", short, GROUP_RATES)
@@ -192,21 +181,13 @@ class LabelledRows(NamedTuple):
 
 
 class RatesMeasured(NamedTuple):
-    """Rates of groups and the number that a rule makes of them.
+    """Rates of groups and the number that a rule makes of them."""
 
-    Attributes
-    ----------
-    value : float
-        NaN if a cell that is compared is empty, there is a single group that is compared with others, or a ratio is one
-        of zeros or of negative numbers.
-    means : ndarray of shape (n_blocks, n_groups)
-    gaps : ndarray of shape (n_groups,)
-    notion : Notion
-    """
-
+    #: NaN if a cell that is compared is empty, there is a single group that is compared with others, or a ratio is one
+    #: of zeros or of negative numbers.
     value: float
-    means: np.ndarray
-    gaps: np.ndarray
+    means: np.ndarray  # of shape (n_blocks, n_groups)
+    gaps: np.ndarray  # of shape (n_groups,)
     notion: Notion
 
     def checked(self, rows: LabelledRows, rate: str, on_empty: OnEmpty) -> Self:
@@ -280,12 +261,10 @@ def means_compared(
 
     Parameters
     ----------
-    rows : MetricRows
     values : ndarray of shape (n_samples,)
     blocks : ndarray of bool, of shape (n_blocks, n_samples)
     names : tuple of str
         Names of the blocks.
-    notion : Notion
     **facts
         Further fields of `Comparison`.
     """

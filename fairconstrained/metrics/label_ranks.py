@@ -21,19 +21,13 @@ Ranks = Literal["group_and_label", "group"]
 
 
 class CountedRanks(NamedTuple):
-    """The ranks that count among the rows of either label.
+    """The ranks that count among the rows of either label."""
 
-    Attributes
-    ----------
-    intervals : tuple of two PercentileIntervals
-        Intervals of the negatives and of the positives, as ranks among them; NaN where a group has none at ranks that
-        count.
-    shares : ndarray of shape (n_samples,)
-        Part of every row that is at ranks that count, where those depend on the scores; ones elsewhere.
-    """
-
+    #: Intervals of the negatives and of the positives, as ranks among them; NaN where a group has none at ranks that
+    #: count.
     intervals: tuple[PercentileIntervals, PercentileIntervals]
-    shares: np.ndarray
+    #: Part of every row that is at ranks that count, where those depend on the scores; ones elsewhere.
+    shares: np.ndarray  # of shape (n_samples,)
 
 
 def _of_group_and_label(intervals: PercentileIntervals, scores: np.ndarray, *_: object) -> CountedRanks:

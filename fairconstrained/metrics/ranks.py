@@ -32,20 +32,13 @@ _BLOCK_ENTRIES = 2**22
 
 
 class WorstGap(NamedTuple):
-    """The largest gap over thresholds and pairs of groups, and where it is attained.
-
-    Attributes
-    ----------
-    gap : float
-    threshold : float
-        An observed score; ``-inf`` never attains a positive gap.
-    ranks : ndarray of shape (n_groups,)
-        Rank of ``threshold`` in every group.
-    """
+    """The largest gap over thresholds and pairs of groups, and where it is attained."""
 
     gap: float
+    #: An observed score; ``-inf`` never attains a positive gap.
     threshold: float
-    ranks: np.ndarray
+    #: Rank of ``threshold`` in every group.
+    ranks: np.ndarray  # of shape (n_groups,)
 
 
 class RankTable:
@@ -159,19 +152,14 @@ def ranks_of_models(
 
 
 def gaps_by_threshold(ranks: np.ndarray, intervals: PercentileIntervals, normalize: bool = True) -> np.ndarray:
-    """Largest gap over pairs of groups, at each threshold.
+    """Largest gap over pairs of groups, at each threshold; ndarray of shape (n_thresholds,).
 
     Parameters
     ----------
     ranks : ndarray of shape (n_thresholds, n_groups)
-    intervals : PercentileIntervals
     normalize : bool, default=True
         Compare ``clip(rank) / length``; otherwise the ranks themselves, for the pairs in which at least one
         rank lies in its group's interval.
-
-    Returns
-    -------
-    gaps : ndarray of shape (n_thresholds,)
     """
     if normalize:
         # groups first in memory: extremes over a short last axis are slow
@@ -221,7 +209,6 @@ def worst_gap(
     ----------
     scores, codes, weights, n_groups
         Rows, as described at the top of the module.
-    intervals : PercentileIntervals
     normalize : bool, default=True
         Whether gaps are shares of the interval, as in :func:`gaps_by_threshold`.
 

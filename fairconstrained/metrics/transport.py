@@ -46,10 +46,6 @@ def squared_wasserstein(first: Distribution, second: Distribution) -> float:
     ----------
     first, second : tuple of two ndarrays
         Atoms in increasing order and their masses, of positive sum.
-
-    Returns
-    -------
-    distance : float
     """
     (atoms_1, mass_1), (atoms_2, mass_2) = first, second
     levels_1, levels_2 = np.cumsum(mass_1), np.cumsum(mass_2)
@@ -68,10 +64,6 @@ def largest_squared_wasserstein(distributions: Sequence[Distribution]) -> float:
     A quantile function is its means over ``_PIECES`` pieces, plus a rest of length r. So the squared distance of two of
     them is that of the means, which is one of points in space, plus at most ``(r_1 + r_2)^2``. And a pair with a point
     close to the middle of all cannot be the one that is farthest apart.
-
-    Parameters
-    ----------
-    distributions : sequence of tuple of two ndarrays
 
     Returns
     -------

@@ -41,17 +41,11 @@ NAN_INSTEAD = "Called by itself with on_empty='nan', the metric is NaN here."
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """The group and weight of every row.
-
-    Parameters
-    ----------
-    groups : Groups
-    weights : ndarray of shape (n_samples,)
-        Non-negative, with a positive sum in every group.
-    """
+    """The group and weight of every row."""
 
     groups: Groups
-    weights: np.ndarray
+    #: Non-negative, with a positive sum in every group.
+    weights: np.ndarray  # of shape (n_samples,)
 
     @property
     def codes(self) -> np.ndarray:
@@ -201,10 +195,7 @@ def check_scores(y_score: npt.ArrayLike, y_true: npt.ArrayLike | None = None) ->
 def check_labels(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Two columns of labels of the same length and kind, without missing values.
 
-    Raises
-    ------
-    ValueError
-        Also if each column holds two labels, and not the same two, such as 1, 2 and 0, 1.
+    Raises ValueError also if each column holds two labels, and not the same two, such as 1, 2 and 0, 1.
     """
     actual, predicted = _label_columns(y_true, y_pred)
     if have_other_labels(actual, predicted):
@@ -234,11 +225,8 @@ def have_other_labels(actual: np.ndarray, predicted: np.ndarray) -> bool:
 def check_binary_labels(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, pos_label: Any = None) -> BinaryLabels:
     """Tell the positive label from the negative one, in any encoding.
 
-    Raises
-    ------
-    ValueError
-        If there are more than two labels and no ``pos_label``, it is not one of them, or a single label leaves open
-        whether it is the positive one.
+    Raises ValueError if there are more than two labels and no ``pos_label``, it is not one of them, or a single label
+    leaves open whether it is the positive one.
     """
     actual, predicted = (check_labels if pos_label is None else _label_columns)(y_true, y_pred)
     positive, names = _name_labels("y_true and y_pred", [*_distinct(actual), *_distinct(predicted)], pos_label)
@@ -277,10 +265,8 @@ def check_cells(
     rates : ndarray
         Rates of the cells that are compared, in any shape; NaN in empty ones.
     condition : ndarray of bool, of shape (n_samples,)
-    rows : GroupedRows
     names : tuple of two str
         Headings of the counts of ``condition`` false and true.
-    on_empty : {"raise", "nan"}
     """
     check_option("on_empty", on_empty, ("raise", "nan"))
     if on_empty == "nan" or rows.n_groups == 1 or not np.isnan(rates).any():

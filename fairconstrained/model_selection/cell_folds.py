@@ -25,15 +25,10 @@ def cell_folds(n_splits: int, cells: np.ndarray, seed: int | None = None) -> lis
 
     Parameters
     ----------
-    n_splits : int
     cells : ndarray of int, of shape (n_samples,)
         Number of the cell of every row, from 0 on.
     seed : int, optional
         Seed with which the rows are shuffled; None leaves them in their order.
-
-    Returns
-    -------
-    folds : list of (ndarray, ndarray)
 
     Raises
     ------
@@ -60,13 +55,8 @@ def given_folds(
         As :func:`sklearn.model_selection.check_cv` takes it.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-    classifier : bool
     groups : array-like of shape (n_samples,), optional
         Tells a splitter which rows to keep together.
-
-    Returns
-    -------
-    folds : list of (ndarray, ndarray)
 
     Raises
     ------

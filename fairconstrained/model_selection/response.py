@@ -32,21 +32,14 @@ _CERTAIN = 37.5
 
 
 class Response(NamedTuple):
-    """The values of one response method.
+    """The values of one response method."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        Decisions as 0 and 1, or scores (larger: more likely positive), where there is a positive label; whatever the
-        estimator returned otherwise.
-    classes : ndarray of shape (n_classes,) or None
-        The labels of a classifier.
-    positive : object or None
-        The label that counts as 1; None where labels are left as they are.
-    """
-
-    values: np.ndarray
-    classes: np.ndarray | None
+    #: Decisions as 0 and 1, or scores (larger: more likely positive), where there is a positive label; whatever the
+    #: estimator returned otherwise.
+    values: np.ndarray  # of shape (n_samples,) or (n_samples, n_classes)
+    #: The labels of a classifier.
+    classes: np.ndarray | None  # of shape (n_classes,)
+    #: The label that counts as 1; None where labels are left as they are.
     positive: Any
 
     def encode(self, y: Any) -> np.ndarray:
@@ -110,10 +103,6 @@ def get_response(
         over the largest score of the others, which is positive where it is predicted.
     random_state : int, RandomState instance or None, default=None
         Seed of decisions that are drawn at random, see `seed_argument`.
-
-    Returns
-    -------
-    response : Response
 
     Raises
     ------

@@ -183,10 +183,7 @@ def pareto_front(
 def fairness_column(results: Mapping[str, Any] | pd.DataFrame, performance: str) -> str:
     """Return the name of the only column, besides ``performance``, whose scores are negated gaps: never positive.
 
-    Raises
-    ------
-    ValueError
-        If there is none, or more than one.
+    Raises ValueError if there is none, or more than one.
     """
     _column(results, performance, "performance")
     gaps = [name for name in _score_names(results) if name != performance and _is_negated_gap(results[name])]

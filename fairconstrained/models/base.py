@@ -321,7 +321,6 @@ class _RescaledParams(Rescaling):
 
     Parameters
     ----------
-    model : ParametricModel
     params : ndarray of shape (n_params,)
     scaled : ndarray of shape (n_params,)
         The part of the parameters that scores are proportional to; zero elsewhere.

@@ -34,10 +34,7 @@ _TREES = re.compile(r"^Tree=\d+$.*?(?=^Tree=\d+$|^end of trees$)", re.MULTILINE 
 def lightgbm() -> Any:
     """Import LightGBM, which the package does not need for anything else.
 
-    Raises
-    ------
-    ImportError
-        If it is not installed; the message has the command that installs it.
+    Raises ImportError if it is not installed; the message has the command that installs it.
     """
     try:
         import lightgbm
@@ -55,36 +52,22 @@ def lightgbm_names() -> dict[str, str]:
 
 
 class Part(NamedTuple):
-    """Consecutive trees of a booster, and the factor of their sum.
-
-    Attributes
-    ----------
-    booster : lightgbm.Booster
-    n_trees : int
-        At least 1.
-    factor : float
-    first : int
-        Number of the first of them.
-    """
+    """Consecutive trees of a booster, and the factor of their sum."""
 
     booster: Booster
+    #: At least 1.
     n_trees: int
     factor: float = 1.0
+    #: Number of the first of them.
     first: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """State of boosted trees: ``constant + sum_p factor_p sum of n_trees_p trees of booster p``.
+    """State of boosted trees: ``constant + sum_p factor_p sum of n_trees_p trees of booster p``."""
 
-    Attributes
-    ----------
-    parts : tuple of Part
-        More than one where it is a mean of boosters, or where a fit has gone on from an earlier one; none where no tree
-        has been grown.
-    constant : float
-    """
-
+    #: More than one where it is a mean of boosters, or where a fit has gone on from an earlier one; none where no tree
+    #: has been grown.
     parts: tuple[Part, ...] = ()
     constant: float = 0.0
 
@@ -146,17 +129,11 @@ class Ensemble:
 
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
-    """State for the rows that boosters were grown on: each is scored by the boosters that have not seen it.
-
-    Attributes
-    ----------
-    boosters : tuple of Ensemble
-    unseen : list of ndarray of int
-        Numbers of the rows that each of the boosters has not seen.
-    """
+    """State for the rows that boosters were grown on: each is scored by the boosters that have not seen it."""
 
     boosters: tuple[Ensemble, ...]
-    unseen: list[np.ndarray]
+    #: Numbers of the rows that each of the boosters has not seen.
+    unseen: list[np.ndarray]  # of int
 
     def scores(self, X: Any) -> np.ndarray:
         """Scores of the rows; ndarray of shape (n_samples,)."""
@@ -175,7 +152,6 @@ def unseen_rows(folds: np.ndarray, n_folds: int) -> list[np.ndarray]:
     ----------
     folds : ndarray of int, of shape (n_samples,)
         Number of the fold of every row.
-    n_folds : int
     """
     n_left_out = 2 if n_folds >= _FOLDS_FOR_TWO else 1
     return [np.flatnonzero((folds - fold) % n_folds < n_left_out) for fold in range(n_folds)]
@@ -222,19 +198,12 @@ def _names(names: Sequence[str]) -> list[str] | str:
 
 
 class BinnedRows(NamedTuple):
-    """Rows in LightGBM's bins, for boosters that grow on all or some of them.
+    """Rows in LightGBM's bins, for boosters that grow on all or some of them."""
 
-    Attributes
-    ----------
-    dataset : lightgbm.Dataset
-    X : array of shape (n_samples, n_features)
-        Features, for the scores of trees to begin with.
-    params : dict
-        Parameters of LightGBM.
-    """
-
-    dataset: Any
-    X: Any
+    dataset: Any  # lightgbm.Dataset
+    #: Features, for the scores of trees to begin with.
+    X: Any  # array of shape (n_samples, n_features)
+    #: Parameters of LightGBM.
     params: Mapping[str, Any]
 
     def scores(self, state: Ensemble) -> np.ndarray:
@@ -253,7 +222,6 @@ class Growth:
 
     Parameters
     ----------
-    rows : BinnedRows
     unseen : ndarray of int
         Numbers of the rows that no tree is grown on, ascending.
     begin : Ensemble

@@ -28,10 +28,9 @@ class ItemModel(ModelOfBase):
     ----------
     base : ParametricModel
         The one that scores the items.
-    items : FairData
-        Rows that are combined.
     """
 
+    #: Rows that are combined.
     items: FairData
 
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:

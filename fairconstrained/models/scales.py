@@ -18,24 +18,16 @@ _ROUNDING = 1e-12
 
 
 class Scales(NamedTuple):
-    """Centres and scales with which the features of some parts of the rows are standardised.
+    """Centres and scales with which the features of some parts of the rows are standardised."""
 
-    Attributes
-    ----------
-    centre : ndarray of shape (n_parts, n_features)
-        Weighted means; 0 for a constant feature, and for all if features are not to be centred.
-    variance : ndarray of shape (n_parts, n_features)
-        Weighted mean squares of the distances from the centre; 1 for a feature of zeros.
-    square : ndarray of shape (n_parts, n_features)
-        Weighted mean squares of the features; 1 for a feature of zeros.
-    constant : ndarray of bool, of shape (n_parts, n_features)
-        Whether a feature is constant, up to rounding.
-    """
-
-    centre: np.ndarray
-    variance: np.ndarray
-    square: np.ndarray
-    constant: np.ndarray
+    #: Weighted means; 0 for a constant feature, and for all if features are not to be centred.
+    centre: np.ndarray  # of shape (n_parts, n_features)
+    #: Weighted mean squares of the distances from the centre; 1 for a feature of zeros.
+    variance: np.ndarray  # of shape (n_parts, n_features)
+    #: Weighted mean squares of the features; 1 for a feature of zeros.
+    square: np.ndarray  # of shape (n_parts, n_features)
+    #: Whether a feature is constant, up to rounding.
+    constant: np.ndarray  # of bool, of shape (n_parts, n_features)
 
     @property
     def largest(self) -> float:
@@ -48,7 +40,6 @@ class Scales(NamedTuple):
 
         Parameters
         ----------
-        data : FairData
         parts : sequence of slice, optional
             Rows of every part; by default all rows are one.
         centred : bool, default=True

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from scipy.special import expit
 from torch import Tensor
 
 from fairconstrained.data import FairData
@@ -51,12 +52,9 @@ class Objective(ABC):
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Probability of the positive class that a score stands for; ndarray of shape (n_samples,).
 
-        Raises
-        ------
-        NotImplementedError
-            For an objective that is not made for classification.
+        Here ``1 / (1 + exp(-s))``, which ranks like the score; it is calibrated for the logistic loss.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define probabilities.")
+        return expit(scores)
 
     def weighing_classes(self, classes: ClassWeights) -> Objective:
         """Return the objective with rows that count times the factors of their classes.

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from scipy.special import expit
 from torch import Tensor
 from typing_extensions import override
 
@@ -123,10 +122,6 @@ class Hinge(ConvexLoss):
     def path(self) -> tuple[Loss, ...]:
         """Hinges with rounder corners, then this one."""
         return (*(Hinge(s) for s in (0.5, 0.1) if s > self.smoothing), self)
-
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
-        return expit(scores)
 
 
 @dataclass(frozen=True)

@@ -100,19 +100,13 @@ class CorrelationPenalty(Objective):
 
 @dataclass(frozen=True)
 class BoundCorrelationPenalty(BoundObjective):
-    """`CorrelationPenalty` on data.
-
-    Attributes
-    ----------
-    base : BoundObjective
-        The objective without the penalty.
-    code : int
-        Code of the protected group.
-    """
+    """`CorrelationPenalty` on data."""
 
     loss: CorrelationPenalty
     name: str = "correlation_penalty"
+    #: The objective without the penalty.
     base: BoundObjective = field(kw_only=True)
+    #: Code of the protected group.
     code: int = field(kw_only=True)
 
     # The penalty does not change when all scores move alike; groups that move on their own would change it.

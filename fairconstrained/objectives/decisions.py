@@ -75,15 +75,10 @@ class DecisionLoss(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GainLoss(DecisionLoss):
-    """Loss to which every row predicted positive adds an amount of its own, as to the number of errors.
+    """Loss to which every row predicted positive adds an amount of its own, as to the number of errors."""
 
-    Attributes
-    ----------
-    row_gains : ndarray of shape (n_samples,)
-        Amounts by which the loss falls.
-    """
-
-    row_gains: np.ndarray
+    #: Amounts by which the loss falls.
+    row_gains: np.ndarray  # of shape (n_samples,)
 
     n_steps: ClassVar[int] = 1
 
@@ -117,19 +112,13 @@ class CountedLoss(DecisionLoss):
 
     Where u is a ratio of linear functions, as F1 is, the best decisions are found in a few steps of the method of
     Dinkelbach: each takes the gains to first order, those of a cost matrix, and finds the best decisions for these.
-
-    Attributes
-    ----------
-    utility : callable
-        Takes ``(tn, fp, fn, tp)``, numbers, arrays or tensors.
-    weights : ndarray of shape (n_samples,)
-    is_positive : ndarray of bool, of shape (n_samples,)
-        Labels of the rows.
     """
 
+    #: Takes ``(tn, fp, fn, tp)``, numbers, arrays or tensors.
     utility: Callable[[Any, Any, Any, Any], Any]
-    weights: np.ndarray
-    is_positive: np.ndarray
+    weights: np.ndarray  # of shape (n_samples,)
+    #: Labels of the rows.
+    is_positive: np.ndarray  # of bool, of shape (n_samples,)
 
     n_steps: ClassVar[int] = 20
 

@@ -74,13 +74,9 @@ class SmoothLargestMean(BoundLargestMean):
     r""":math:`\frac{1}{\beta} \log \sum_g \exp(\beta L_g)`, which exceeds the largest mean by its logarithm at most.
 
     Its slopes are those of a sum of the means with weights :math:`p_g \propto \exp(\beta L_g)`.
-
-    Attributes
-    ----------
-    sharpness : float
-        The factor :math:`\beta`.
     """
 
+    #: The factor :math:`\beta`.
     sharpness: float = 1.0
 
     @override

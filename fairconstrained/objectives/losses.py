@@ -9,7 +9,6 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.special import expit
 from torch import Tensor
 from typing_extensions import override
 
@@ -17,6 +16,7 @@ from fairconstrained.checks.messages import check_positive
 from fairconstrained.objectives._loss import ConvexLoss, Loss
 from fairconstrained.objectives.corners import Absolute, Hinge
 from fairconstrained.objectives.multinomial import MultinomialLogistic
+from fairconstrained.surrogates import SURROGATES
 
 __all__ = [
     "ROW_LOSS_OBJECTIVES",
@@ -32,9 +32,6 @@ __all__ = [
     "TruncatedLogistic",
     "ZeroOne",
 ]
-
-#: Standard deviation of the logistic distribution of width 1.
-_DEVIATION = np.pi / np.sqrt(3)
 
 
 @dataclass(frozen=True)
@@ -62,10 +59,6 @@ class Logistic(ConvexLoss):
     def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
         share = torch.sigmoid(scores)
         return share * (1 - share)
-
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """``1 / (1 + exp(-s))``."""
-        return expit(scores)
 
     @override
     def of_several_classes(self) -> Loss | None:
@@ -184,10 +177,6 @@ class ZeroOne(Loss):
         """The error rate falls by the weight of a row when its label is predicted."""
         return weights * targets
 
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
-        return expit(scores)
-
 
 @dataclass(frozen=True)
 class DecisionRate(Loss):
@@ -210,7 +199,7 @@ class DecisionRate(Loss):
 
     def with_blur(self, blur: float) -> Self:
         """Return the surrogate whose slope is a logistic distribution of this standard deviation."""
-        return replace(self, width=blur / _DEVIATION)
+        return replace(self, width=blur / SURROGATES["logistic"].spread)
 
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:

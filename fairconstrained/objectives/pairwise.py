@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
-from scipy.special import expit
 from torch import Tensor
 
 from fairconstrained.checks.messages import check_positive
@@ -35,19 +34,12 @@ def one_interval(interval: Any, name: str = "interval") -> tuple[float, float]:
 
 
 class PairLoss(NamedTuple):
-    """A convex loss ``l(x - margin)`` of the difference ``x`` of a positive's and a negative's score.
+    """A convex loss ``l(x - margin)`` of the difference ``x`` of a positive's and a negative's score."""
 
-    Attributes
-    ----------
-    value, decreasing : callable
-        Kernels that `pair_mean` knows: ``l`` and the part of it that falls.
-    increasing : callable or None
-        The part that rises, ``l = decreasing + increasing``; None if ``l`` rises nowhere.
-    margin : float
-    """
-
+    #: Kernels that `pair_mean` knows: ``l`` and the part of it that falls.
     value: Callable[[Tensor], Tensor]
     decreasing: Callable[[Tensor], Tensor]
+    #: The part that rises, ``l = decreasing + increasing``; None if ``l`` rises nowhere.
     increasing: Callable[[Tensor], Tensor] | None = None
     margin: float = 0.0
 
@@ -166,10 +158,6 @@ class PairwiseAUC(Objective):
         whole = replace(self, interval=_WHOLE)
         rounder = (replace(whole, smoothing=s) for s in (0.5, 0.1) if self.loss == "hinge" and s > self.smoothing)
         return (*rounder, *([] if self.ends == _WHOLE else [whole]), self)
-
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
-        return expit(scores)
 
     def weighing_classes(self, classes: ClassWeights) -> Self:
         """Implement `Objective.weighing_classes`; classes weigh in the choice of the shift only."""

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import torch
-from scipy.special import expit
 from torch import Tensor
 from typing_extensions import override
 
@@ -60,11 +58,6 @@ class Utility(Objective):
     def path(self) -> tuple[Objective, ...]:
         """The logistic loss, then this one, as for `ZeroOne`."""
         return Logistic().weighing_classes(self.classes), self
-
-    @override
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
-        return expit(scores)
 
     @override
     def weighing_classes(self, classes: ClassWeights) -> Self:

@@ -176,7 +176,6 @@ def _window_sums(points: np.ndarray, others: Others, knots: np.ndarray, tables: 
     Parameters
     ----------
     points : ndarray of shape (n_points,), sorted
-    others : Others
     knots : ndarray of shape (n_knots,)
     tables : ndarray of shape (n_tables, n_knots + 1, degree + 1)
         Coefficients of every ``p``.

@@ -78,10 +78,8 @@ def folds(cv: Any, estimator: Any, rows: Rows) -> list[tuple[np.ndarray, np.ndar
     An integer stands for folds with the same share of every group, and of a classifier of every group and class;
     of documents, all of one query are in the same fold.
 
-    Raises
-    ------
-    ValueError
-        If there are no folds, or if a part of one has a single group, or lacks one of those that may overlap.
+    Raises ValueError if there are no folds, or if a part of one has a single group, or lacks one of those that may
+    overlap.
     """
     if cv is None:
         return []

@@ -53,10 +53,7 @@ class PathScorer:
 def make_scorers(scoring: Any, estimator: Any) -> tuple[PathScorer, ...]:
     """Scorers from what the user wrote; ``estimator`` is the last step.
 
-    Raises
-    ------
-    ValueError
-        For an unknown name, a function that is no scorer, or a name that a column of the gaps has.
+    Raises ValueError for an unknown name, a function that is no scorer, or a name that a column of the gaps has.
     """
     if scoring is None:
         scoring = next((DEFAULTS[kind] for kind in type(estimator).__mro__ if kind in DEFAULTS), _own_score)

@@ -158,13 +158,7 @@ class Walk:
 
 
 def checked_last_step(estimator: Any) -> BaseFairEstimator:
-    """The estimator of the package in what the user gave.
-
-    Raises
-    ------
-    TypeError
-        If there is none.
-    """
+    """The estimator of the package in what the user gave. Raises TypeError if there is none."""
     last = last_step(estimator)
     if not isinstance(last, BaseFairEstimator):
         raise TypeError(

@@ -77,10 +77,7 @@ def scores_of(
 ) -> Response:
     """Return one score for every row; see `get_response`.
 
-    Raises
-    ------
-    ValueError
-        For more than two classes without ``pos_label``.
+    Raises ValueError for more than two classes without ``pos_label``.
     """
     found = get_response(estimator, X, response, sensitive_features=sensitive_features, pos_label=pos_label)
     if found.classes is not None and found.classes.size > 2 and found.positive is None:

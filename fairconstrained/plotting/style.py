@@ -40,10 +40,7 @@ DIAGONAL = "diagonal"
 def require_matplotlib(caller: str) -> Any:
     """Import and return ``matplotlib.pyplot``.
 
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing, with the command that installs it.
+    Raises ImportError if matplotlib is missing, with the command that installs it.
     """
     try:
         import matplotlib.pyplot as plt

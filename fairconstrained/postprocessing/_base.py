@@ -21,6 +21,7 @@ from fairconstrained.checks.messages import BY_ROUTING, warn_user
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, alike_groups
 from fairconstrained.estimators.linear import FairClassifierMixin
+from fairconstrained.estimators.named_bounds import NamesBounds
 from fairconstrained.estimators.saving import PlainState
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics.validation import check_scores
@@ -32,7 +33,7 @@ _METHODS = ("decision_function", "predict_proba")
 
 
 @with_parameters
-class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class Postprocessor(PlainState, NamesBounds, FairClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier whose scores are those of another one, changed for some groups; a subclass says how.
 
     Parameters
@@ -75,14 +76,6 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
     @abstractmethod
     def _why_groups(self) -> str:
         """Reason to ask for the groups, for the error where they are not given."""
-
-    def _bounded_from_below(self) -> set[str]:
-        """Names in ``constraint_values_`` of what is no gap, but has to be at least ``kappa``."""
-        return set()
-
-    def _minimised(self) -> set[str]:
-        """Names in ``constraint_values_`` of what has no bound, but is made as small as it can be."""
-        return set()
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
@@ -220,9 +213,6 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
             mapping.add(caller=caller, callee=callee)
         router = MetadataRouter(owner=type(self).__name__)
         return router.add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "status_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -236,7 +236,6 @@ def best_shift(
 
     Parameters
     ----------
-    aucs : ShiftedAUCs
     kappa : float or None
         None is no bound.
     slopes : ndarray of shape (n_slopes,)

@@ -315,9 +315,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         self.constraint_values_all_groups_ = dict(self.constraint_values_)
         for name, (constraint, _) in bounds.items() if self.ignored_groups_ else ():
             everything = constraint.of_all_groups().unchecked(data)
-            cells = everything.compared_cells()
-            exists = cells is None or cells.counts.all()
-            self.constraint_values_all_groups_[name] = everything.metric(decided) if exists else np.nan
+            self.constraint_values_all_groups_[name] = everything.metric_or_nan(decided)
         self.granularity_ = {name: bound.granularity for name, (_, bound) in bounds.items()}
         self._kappas = {name: constraint.kappa for name, (constraint, _) in bounds.items()}
         self._floors = {name for name, (constraint, _) in bounds.items() if constraint.bounds_from_below}
@@ -342,14 +340,8 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
     def _why_groups(self) -> str:
         return "every group has a threshold of its own"
 
+    @override
     def named_kappas(self) -> dict[str, float | None]:
-        """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``.
-
-        Returns
-        -------
-        kappas : dict
-            None where there is no bound; empty for a single group.
-        """
         return dict(self._kappas)
 
     @override

@@ -164,16 +164,6 @@ class ScoreShiftPostprocessor(Postprocessor):
             return slopes, None
         return slopes, _SHIFTS if self.shifts is None else _numbers("shifts", self.shifts)
 
-    def named_kappas(self) -> dict[str, float | None]:
-        """Return ``kappa`` by the name in ``constraint_values_``.
-
-        Returns
-        -------
-        kappas : dict
-            None where there is no bound; empty for a single group.
-        """
-        return dict.fromkeys(self.constraint_values_, self.kappa)
-
     def _report(self, auc: float, gap: float, granularity: float, n_evaluations: int) -> None:
         """Set the fitted attributes that tell how it went, and warn."""
         kappa = 1.0 if self.kappa is None else self.kappa

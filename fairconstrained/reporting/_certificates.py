@@ -47,10 +47,7 @@ def certificate_of_rows(
 ) -> Certificate:
     """Certify a gap with the arguments that it has in the report.
 
-    Raises
-    ------
-    ValueError
-        If the metric cannot be certified from these rows.
+    Raises ValueError if the metric cannot be certified from these rows.
     """
     info, params = find_metric(metric)
     if rows.classes:

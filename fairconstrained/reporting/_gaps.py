@@ -41,10 +41,8 @@ def report_gaps() -> list[MetricInfo]:
 def check_gaps(metrics: Iterable[str] | None, rows: ReportRows) -> list[str]:
     """Names of the gaps to report, in the order of a report: all that apply, or those that were asked for.
 
-    Raises
-    ------
-    ValueError
-        If a name is unknown, or a gap needs scores, log-odds, an interval or a threshold that the report does not have.
+    Raises ValueError if a name is unknown, or a gap needs scores, log-odds, an interval or a threshold that the report
+    does not have.
     """
     gaps = report_gaps()
     if metrics is None:

@@ -71,12 +71,7 @@ class Bound(NamedTuple):
 def check_fitted(model: Any) -> None:
     """Refuse what cannot be the model of a report.
 
-    Raises
-    ------
-    TypeError
-        If it is not an estimator.
-    NotFittedError
-        If it is not fitted.
+    Raises TypeError if it is not an estimator, and NotFittedError if it is not fitted.
     """
     check_model(model, "model")
     # what has no fit, such as a model that was loaded in another form, counts as fitted
@@ -104,12 +99,7 @@ def answers_of(
 ) -> Answers:
     """Ask a fitted model for scores, as far as it has some, and for its decisions.
 
-    Raises
-    ------
-    ValueError
-        If ``response`` is unknown.
-    TypeError
-        If the model does not offer it.
+    Raises ValueError if ``response`` is unknown, and TypeError if the model does not offer it.
     """
     if response != "auto" and response not in RESPONSES:
         raise ValueError(f"response must be 'auto' or one of {list(RESPONSES)}; got {response!r}.")

@@ -63,11 +63,8 @@ def gap_intervals(
 
     Parameters
     ----------
-    rows : ReportRows
     measured : callable
         Function from numbers of rows, which may repeat, and the weights of all rows to the gaps.
-    resampling : Resampling
-    verbose : int
     """
     codes, weights = rows.grouped.codes, rows.grouped.weights / rows.grouped.weights.mean()
     rng = np.random.default_rng(check_random_state(resampling.seed).randint(2**31))

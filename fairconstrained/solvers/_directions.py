@@ -14,6 +14,7 @@ from torch import Tensor
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem
+from fairconstrained.surrogates import SURROGATES
 from fairconstrained.terms import TermsPoint
 
 __all__ = [
@@ -32,8 +33,6 @@ __all__ = [
 
 #: Features up to which the curvature is a table.
 MOST_FEATURES = 5000
-#: Standard deviation of a logistic distribution of scale 1.
-_LOGISTIC = np.pi / np.sqrt(3)
 #: Ridge of the curvature, in multiples of its diagonal, and of what that would be without centring.
 _RIDGE, _LEAST = 1e-6, 1e-9
 #: Multiply-adds that the curvature may take; more rows than that allows are represented by some of them.
@@ -70,7 +69,7 @@ def smooth_point(problem: Problem, scores: np.ndarray) -> TermsPoint:
     The surrogate of a step is a logistic function of width 1. So the slopes of rates are the curvature of the logistic
     loss times a constant for every cell of rows, and the directions are regressions of the cells on the features.
     """
-    blur = _LOGISTIC / (scores.std() or 1.0)
+    blur = SURROGATES["logistic"].spread / (scores.std() or 1.0)
     logistic = tuple(c.with_logistic_slopes() for c in problem.constraints)
     near = replace(problem, constraints=logistic).refined(scores, blur)
     return near.at_scores(torch.from_numpy(scores.copy()), near.initial_aux(scores))

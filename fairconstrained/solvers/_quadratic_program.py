@@ -55,10 +55,7 @@ class QuadraticProgram(NamedTuple):
         With ``H = L L'`` and ``y = L' p + L^-1 g`` it asks for the shortest vector (y, s) within linear inequalities,
         which is a problem of nonnegative least squares.
 
-        Raises
-        ------
-        ProgramNotSolved
-            If it takes too many iterations, or rounding leaves no finite solution.
+        Raises ProgramNotSolved if it takes too many iterations, or rounding leaves no finite solution.
         """
         inverse = np.linalg.inv(np.linalg.cholesky(self.hessian))
         shift = inverse @ self.gradient

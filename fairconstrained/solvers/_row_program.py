@@ -286,8 +286,6 @@ def minimised(start: Values, objective: float, multipliers: np.ndarray, accuracy
 
     Parameters
     ----------
-    start : Values
-    objective : float
     multipliers : ndarray of shape (n_means,)
     accuracy : float
         Promised decrease of a step below which none is taken.

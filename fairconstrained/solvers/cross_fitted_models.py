@@ -56,22 +56,15 @@ class CrossFittedModels(NamedTuple):
     """The unconstrained model and directions, as parameters in columns of ndarrays of shape (n_params, size).
 
     There is one ndarray for every part of the rows that has coefficients of its own: all rows, or every group.
-
-    Attributes
-    ----------
-    whole : list of ndarray
-        Models fitted to all rows; of several classes, that of every class comes first.
-    by_fold : list of list of ndarray
-        Models fitted to the rows that are not in a fold, for one fold after the other.
-    n_evaluations : int
-        Number of evaluations that they took, in units of all rows.
-    shrunken : Shrunk or None
-        Where the models are shrunken, see `has_few_rows`.
     """
 
+    #: Models fitted to all rows; of several classes, that of every class comes first.
     whole: list[np.ndarray]
+    #: Models fitted to the rows that are not in a fold, for one fold after the other.
     by_fold: list[list[np.ndarray]]
+    #: Number of evaluations that they took, in units of all rows.
     n_evaluations: int
+    #: Where the models are shrunken, see `has_few_rows`.
     shrunken: Shrunk | None = None
 
     @property
@@ -86,23 +79,16 @@ class CrossFittedModels(NamedTuple):
 
 
 class Shrunk(NamedTuple):
-    """The unconstrained model without shrinkage, and what few rows can tell.
+    """The unconstrained model without shrinkage, and what few rows can tell."""
 
-    Attributes
-    ----------
-    seen, unseen : ndarray of shape (n_samples,)
-        Scores of the unconstrained model, and of those that have not seen the row.
-    by_fold : list of ndarray of shape (n_params,)
-        Unconstrained models without shrinkage, fitted without one fold after the other.
-    sums : ndarray of shape (n_columns, n_narrow)
-        Combinations of the columns of a model: the unconstrained model, and the directions in which all rows of a
-        bounded quantity move together.
-    """
-
-    seen: np.ndarray
-    unseen: np.ndarray
-    by_fold: list[np.ndarray]
-    sums: np.ndarray
+    #: Scores of the unconstrained model, and of those that have not seen the row.
+    seen: np.ndarray  # of shape (n_samples,)
+    unseen: np.ndarray  # of shape (n_samples,)
+    #: Unconstrained models without shrinkage, fitted without one fold after the other.
+    by_fold: list[np.ndarray]  # each of shape (n_params,)
+    #: Combinations of the columns of a model: the unconstrained model, and the directions in which all rows of a
+    #: bounded quantity move together.
+    sums: np.ndarray  # of shape (n_columns, n_narrow)
 
 
 def cross_fitted_models(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
@@ -229,7 +215,6 @@ def sums_of_cells(lengths: np.ndarray, n_components: int) -> np.ndarray:
     ----------
     lengths : ndarray of shape (n_directions, n_slopes)
         Slopes as combinations of the directions, component by component.
-    n_components : int
 
     Returns
     -------

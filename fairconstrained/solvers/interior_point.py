@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
+from fairconstrained.points import largest_violation
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._options import Count, NonNegative
@@ -270,7 +271,7 @@ class _Run:
             n_evaluations=self.n_evaluations + 1,
             objective=objective,
             constraint_values=measured.values,
-            surrogate_violation=float(measured.violations.max(initial=0.0)),
+            surrogate_violation=largest_violation(measured.violations),
             multipliers=None if self.lacking else named_multipliers(self.exact.names, self.multipliers),
             history=tuple(self.recorder.records),
             message=self._complaint(),

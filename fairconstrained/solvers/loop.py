@@ -156,11 +156,6 @@ class Loop:
 
     Parameters
     ----------
-    solver : IterativeSolver
-    problem : Problem
-    start : Start or None
-    rng : numpy.random.Generator
-    callback : callable or None
     method : Method, optional
         Method at its start; None is the solver's own.
     """

@@ -34,36 +34,23 @@ Found = tuple[np.ndarray, bool]
 
 @dataclass(frozen=True)
 class Minimum:
-    """A minimisation, which is known by where it began, and what it has come to.
+    """A minimisation, which is known by where it began, and what it has come to."""
 
-    Attributes
-    ----------
-    kappas : dict from str to float
-        Bounds of the constraints that the function belongs to.
-    begin, slope : ndarray of shape (n_variables,)
-        Where it began, and the gradient there.
-    value : float
-        Value of the function where it began.
-    values : list of tuple (float, ndarray)
-        Values and gradients in the order in which they were asked for; only until it is over.
-    end : ndarray of shape (n_variables,), or None
-        Where the function is least; None until it is over.
-    is_settled : bool
-        Whether more iterations are no use.
-    n_evaluations : int
-        How many it took; 0 until it is over.
-    settings : str
-        Settings on which the end may depend, and the beginning need not.
-    """
-
+    #: Bounds of the constraints that the function belongs to.
     kappas: dict[str, float]
-    begin: np.ndarray
+    #: Where it began, the value of the function there, and its gradient.
+    begin: np.ndarray  # of shape (n_variables,)
     value: float
-    slope: np.ndarray
+    slope: np.ndarray  # of shape (n_variables,)
+    #: Values and gradients in the order in which they were asked for; only until it is over.
     values: list[tuple[float, np.ndarray]] = field(default_factory=list)
-    end: np.ndarray | None = None
+    #: Where the function is least; None until it is over.
+    end: np.ndarray | None = None  # of shape (n_variables,)
+    #: Whether more iterations are no use.
     is_settled: bool = False
+    #: How many it took; 0 until it is over.
     n_evaluations: int = 0
+    #: Settings on which the end may depend, and the beginning need not.
     settings: str = ""
 
     def begins_as(self, other: Minimum) -> bool:
@@ -84,27 +71,16 @@ class SavedMinima:
 
     A fit is deterministic: up to where it was cut off, it meets the same minimisations again. Each of them is skipped
     that begins like the next one in the file, and the one that was under way is told the values that it knew.
-
-    Parameters
-    ----------
-    path : path
-    every : float
-        Seconds between two savings.
-    known : list of Minimum
-        Minima of the file.
-
-    Attributes
-    ----------
-    settings : str
-        Settings of the present run of a solver.
-    is_stopped : bool
-        Whether a fit has ended before it was over, so that the file is kept as it is.
     """
 
     path: Path
+    #: Seconds between two savings.
     every: float
+    #: Minima of the file.
     known: list[Minimum]
+    #: Settings of the present run of a solver.
     settings: str = ""
+    #: Whether a fit has ended before it was over, so that the file is kept as it is.
     is_stopped: bool = False
     _position: int = 0
     _saved_at: float = field(default_factory=time.monotonic)
@@ -121,7 +97,6 @@ class SavedMinima:
 
         Parameters
         ----------
-        kappas : dict from str to float
         evaluate : callable
             Value and gradient of the function.
         start : ndarray of shape (n_variables,)
@@ -273,10 +248,7 @@ def keep_minima() -> None:
 def begin_resumable(solver: Solver, problem: Problem) -> None:
     """Tell the minima that are to be saved, if there are any, the settings of a run of a solver.
 
-    Raises
-    ------
-    ValueError
-        If the solver does not say how far it has come.
+    Raises ValueError if the solver does not say how far it has come.
     """
     saved = saved_minima()
     if saved is None:

@@ -32,26 +32,17 @@ Function = Callable[[Point], tuple[float, np.ndarray]]
 
 
 class Stop(NamedTuple):
-    """When a minimisation ends.
+    """When a minimisation ends."""
 
-    Attributes
-    ----------
-    max_iter : int
-        Iterations of L-BFGS.
-    gtol : float
-        Largest entry of the gradient at which it ends.
-    gain : float
-        Fraction of the value that has to be gained in ``patience`` iterations: near a kink, slopes stay large, and line
-        searches are long.
-    patience : int
-    per_iteration : float
-        Evaluations for each of the ``max_iter`` iterations, on average, after which it ends.
-    """
-
+    #: Iterations of L-BFGS.
     max_iter: int
+    #: Largest entry of the gradient at which it ends.
     gtol: float
+    #: Fraction of the value that has to be gained in ``patience`` iterations: near a kink, slopes stay large, and line
+    #: searches are long.
     gain: float = 0.0
     patience: int = 50
+    #: Evaluations for each of the ``max_iter`` iterations, on average, after which it ends.
     per_iteration: float = 2.0
 
 

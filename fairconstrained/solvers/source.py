@@ -22,8 +22,6 @@ class Source:
 
     Parameters
     ----------
-    view : StochasticView
-    rng : numpy.random.Generator
     size : int or None
         About how many rows a mini-batch has; None is all of them.
     balance : float

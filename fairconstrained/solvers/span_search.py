@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.models import LinearModel
+from fairconstrained.points import largest_violation
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, solver_state
 from fairconstrained.solvers._options import Count
@@ -145,7 +146,7 @@ class SpanSearch(Solver):
             n_evaluations=n_evaluations + 2,
             objective=objective,
             constraint_values=measured.values,
-            surrogate_violation=float(measured.violations.max(initial=0.0)),
+            surrogate_violation=largest_violation(measured.violations),
             multipliers=None if problem.constraints else {},
             history=tuple(recorder.records),
             start=Start(state, fingerprint=problem.data.fingerprint, solver_state=_Free(free)),

@@ -131,9 +131,6 @@ class _Partitions(Parts):
     client : dask.distributed.Client
     futures : sequence of Future
         Features of every partition, as `checked_part` returns them.
-    described : sequence of Described
-    dtype : numpy.dtype
-    index : pandas.Index or None
     """
 
     def __init__(

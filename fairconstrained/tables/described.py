@@ -23,22 +23,14 @@ _KINDS = {"string": "text", "integer": "numbers", "floating": "numbers", "boolea
 
 
 class Described(NamedTuple):
-    """Rows of one part without their features.
-
-    Attributes
-    ----------
-    n_rows, n_features : int
-    dtype : numpy.dtype
-    names : tuple of str or None
-        Names of the features, if they have any.
-    columns : dict
-        Arguments of `fit` with an entry for every row, by name; a DataFrame each.
-    """
+    """Rows of one part without their features."""
 
     n_rows: int
     n_features: int
     dtype: np.dtype
+    #: Names of the features, if they have any.
     names: tuple[str, ...] | None
+    #: Arguments of `fit` with an entry for every row, by name; a DataFrame each.
     columns: dict[str, pd.DataFrame]
 
 
@@ -79,7 +71,6 @@ def joined_columns(parts: Sequence[Described], part: str) -> tuple[np.dtype, dic
 
     Parameters
     ----------
-    parts : sequence of Described
     part : str
         Word for a part in messages, such as "process".
 

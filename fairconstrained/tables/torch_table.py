@@ -80,8 +80,6 @@ class _TorchTable(Table):
     Parameters
     ----------
     rows : ndarray or CSR array of shape (n_samples, n_features)
-    device : torch.device
-    names : sequence of str or None
     """
 
     def __init__(self, rows: Any, device: torch.device, names: Sequence[str] | None) -> None:
@@ -197,8 +195,8 @@ def _sums_of_products(X: _TorchTable, columns: Any) -> np.ndarray:
 def _squares(X: _TorchTable, weights: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
     if centre is not None and X.is_sparse:  # asked for once in a fit
         return squares(X._in_memory, weights, centre)
-    moved, origin = X.moved(weights), X.moved(np.zeros(X.shape[1]) if centre is None else centre)[:, None]
-    blocks = ((rows, block if X.is_sparse else block - origin) for rows, block in X.blocks(transposed=True))
+    moved, origin = X.moved(weights), None if centre is None else X.moved(centre)[:, None]
+    blocks = ((rows, block if origin is None else block - origin) for rows, block in X.blocks(transposed=True))
     return reduce(add, (_squared(block) @ moved[rows] for rows, block in blocks)).cpu().numpy()
 
 
@@ -206,12 +204,13 @@ def _squares(X: _TorchTable, weights: np.ndarray, centre: np.ndarray | None = No
 def _weighted_gram(X: _TorchTable, weights: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
     if centre is not None and X.is_sparse:  # as for squares
         return weighted_gram(X._in_memory, weights, centre)
-    moved, origin = X.moved(weights)[:, None], X.moved(np.zeros(X.shape[1]) if centre is None else centre)
+    moved, origin = X.moved(weights)[:, None], None if centre is None else X.moved(centre)
     if X.is_sparse:  # the product of two CSR tensors would be a third one, with almost no zeros
         every = X.moved(np.eye(X.shape[1]))
         found = [X.sums(moved * X.times(every[:, some])) for some in _columns(X.shape[1], len(X))]
         return torch.cat(found, dim=1).cpu().numpy()
-    scaled = ((block - origin) * moved[rows].sqrt() for rows, block in X.blocks())
+    blocks = ((rows, block if origin is None else block - origin) for rows, block in X.blocks())
+    scaled = (block * moved[rows].sqrt() for rows, block in blocks)
     return reduce(add, (block.t() @ block for block in scaled)).cpu().numpy()
 
 

@@ -42,7 +42,6 @@ class Point(ABC):
         Scores in the order of the caller.
     order : ndarray of shape (n_ordered,), or None
         Row of the caller for every row of the term; None where they are the same.
-    own : Own
 
     Attributes
     ----------

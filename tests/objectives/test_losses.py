@@ -293,3 +293,9 @@ def test_widths_are_positive(make, value):
 def test_a_utility_is_a_function():
     with pytest.raises(ValueError, match=r"function must be callable with \(tn, fp, fn, tp\); got 3"):
         DecisionUtility(3)
+
+
+@pytest.mark.parametrize("objective", [PositiveRate(), F1()])
+def test_probability_is_logistic_where_an_objective_has_no_other(objective):
+    scores = np.array([-3.0, 0.0, 2.0])
+    np.testing.assert_allclose(objective.probability(scores), expit(scores))

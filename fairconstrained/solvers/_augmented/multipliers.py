@@ -24,7 +24,6 @@ class Lagrangian:
 
     Parameters
     ----------
-    problem : Problem
     penalty : float
         First penalty, for up to 20 components per group.
     is_known : bool

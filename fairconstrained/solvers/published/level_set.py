@@ -111,30 +111,19 @@ class LevelSet(IterativeSolver):
 
 
 class LevelStep(NamedTuple):
-    """Outcome of one level.
+    """Outcome of one level."""
 
-    Attributes
-    ----------
-    level, upper_bound : float
-        r and U(r).
-    x : ndarray of shape (n_variables,)
-    params : ndarray of shape (n_params,)
-        Parameters of a feasible point.
-    objective, violation : float
-        There, on all data; the violation is the largest component, not above 0.
-    multipliers : ndarray of shape (n_components,)
-    n_steps : int
-        Number of steps of the oracle, in all.
-    converged : bool
-    """
-
+    #: r and U(r).
     level: float
     upper_bound: float
-    x: np.ndarray
-    params: np.ndarray
+    x: np.ndarray  # of shape (n_variables,)
+    #: Parameters of a feasible point.
+    params: np.ndarray  # of shape (n_params,)
+    #: There, on all data; the violation is the largest component, not above 0.
     objective: float
     violation: float
-    multipliers: np.ndarray
+    multipliers: np.ndarray  # of shape (n_components,)
+    #: Number of steps of the oracle, in all.
     n_steps: int
     converged: bool = False
 
@@ -148,7 +137,6 @@ class LevelMethod(Method):
 
     Parameters
     ----------
-    options : LevelSet
     z : ndarray of shape (n_variables,)
     proximity : float
         Factor of the oracle's proximal term.

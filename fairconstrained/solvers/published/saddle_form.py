@@ -17,30 +17,20 @@ __all__ = ["SaddleForm", "SaddleSample"]
 
 
 class SaddleSample(NamedTuple):
-    """The saddle function on some rows, and its gradients there.
+    """The saddle function on some rows, and its gradients there."""
 
-    Attributes
-    ----------
-    u : ndarray of shape (n_components,)
-        F, summed over the terms of every component: the gradient in the weights of the components.
-    v : ndarray of shape (n_terms,)
-        G: the gradient in the scaled alpha.
-    scores : ndarray of shape (n_rows,)
-        Gradient in the scores.
-    curvature : ndarray of shape (n_rows,)
-        Second derivatives in the scores.
-    ab : ndarray of shape (2, n_terms)
-        Gradient in the auxiliary variables a and b.
-    ab_curvature : ndarray of shape (2, n_terms)
-        Second derivatives there.
-    """
-
-    u: np.ndarray
-    v: np.ndarray
-    scores: np.ndarray
-    curvature: np.ndarray
-    ab: np.ndarray
-    ab_curvature: np.ndarray
+    #: F, summed over the terms of every component: the gradient in the weights of the components.
+    u: np.ndarray  # of shape (n_components,)
+    #: G: the gradient in the scaled alpha.
+    v: np.ndarray  # of shape (n_terms,)
+    #: Gradient in the scores.
+    scores: np.ndarray  # of shape (n_rows,)
+    #: Second derivatives in the scores.
+    curvature: np.ndarray  # of shape (n_rows,)
+    #: Gradient in the auxiliary variables a and b.
+    ab: np.ndarray  # of shape (2, n_terms)
+    #: Second derivatives there.
+    ab_curvature: np.ndarray  # of shape (2, n_terms)
 
 
 class _Rows(NamedTuple):
@@ -71,24 +61,17 @@ class SaddleForm:
     (eq. 8). Both take one row at a time. The best :math:`a, b` are the mean scores of the sets, the best
     :math:`\alpha` is their difference. The :math:`-\alpha^2` of eqs. 7 and 11-17 is right for :math:`c_1 = 1` only:
     with a factor :math:`c_1` in G its maximum would be :math:`c_1^2 (\bar s_A - \bar s_B)^2`.
-
-    Attributes
-    ----------
-    component, first, second : ndarray of shape (n_terms,)
-        Component that every term belongs to, and the numbers of its sets A and B.
-    c1, c2 : ndarray of shape (n_terms,)
-    constant : ndarray of shape (n_components,)
-        Added to the sums of the terms.
-    rows : tuple of _Rows
-        Places of the rows for every term of the problem; empty on a stream.
     """
 
-    component: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    c1: np.ndarray
-    c2: np.ndarray
-    constant: np.ndarray
+    #: Component that every term belongs to, and the numbers of its sets A and B.
+    component: np.ndarray  # of shape (n_terms,)
+    first: np.ndarray  # of shape (n_terms,)
+    second: np.ndarray  # of shape (n_terms,)
+    c1: np.ndarray  # of shape (n_terms,)
+    c2: np.ndarray  # of shape (n_terms,)
+    #: Added to the sums of the terms.
+    constant: np.ndarray  # of shape (n_components,)
+    #: Places of the rows for every term of the problem; empty on a stream.
     rows: tuple[_Rows, ...]
 
     @classmethod

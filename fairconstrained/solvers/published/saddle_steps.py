@@ -27,28 +27,19 @@ _GATHERED = 6400
 
 @dataclass(eq=False)
 class Averages:
-    """Sums over some steps.
+    """Sums over some steps."""
 
-    Attributes
-    ----------
-    n_steps : float
-        Number of steps, of which those with fewer rows than usual count less.
-    x, y : ndarray of shape (n_variables,) and (n_components,)
-        Sums of the iterates and of the factors of the components, which count alike in the output of Algorithm 2.
-    tau : float
-        Sum of the dual step sizes, by which the other sums are weighted (eq. 30; eq. 48 leaves them out).
-    u, v : ndarray of shape (n_components,) and (n_terms,)
-        Sums of F and G.
-    proximal : float
-        Sum of the proximal term, which the paper forgets to weight too.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    u: np.ndarray
-    v: np.ndarray
+    #: Sums of the iterates and of the factors of the components, which count alike in the output of Algorithm 2.
+    x: np.ndarray  # of shape (n_variables,)
+    y: np.ndarray  # of shape (n_components,)
+    #: Sums of F and G.
+    u: np.ndarray  # of shape (n_components,)
+    v: np.ndarray  # of shape (n_terms,)
+    #: Number of steps, of which those with fewer rows than usual count less.
     n_steps: float = 0.0
+    #: Sum of the dual step sizes, by which the other sums are weighted (eq. 30; eq. 48 leaves them out).
     tau: float = 0.0
+    #: Sum of the proximal term, which the paper forgets to weight too.
     proximal: float = 0.0
 
     def add(
@@ -134,31 +125,20 @@ class SaddleSteps:
     parameters, in an a or in a b is never longer than the one that minimises the batch's function along the
     gradient there: a standardised feature that few rows have makes some batches so steep that steps of
     :math:`\eta_t` diverge from them on.
-
-    Attributes
-    ----------
-    model : ParametricModel
-    coordinates : Coordinates
-        Coordinates of the model's parameters.
-    row_mean : callable
-        Part of the objective that is a mean over rows, see `SingleRows.row_mean`.
-    dual : DualVariables
-    x : ndarray of shape (n_variables,)
-    step : float
-        c.
-    radius : float
-        Radius of the ball.
-    proximity : float
-        :math:`\hat\rho`.
     """
 
     model: ParametricModel
+    #: Coordinates of the model's parameters.
     coordinates: Coordinates
+    #: Part of the objective that is a mean over rows, see `SingleRows.row_mean`.
     row_mean: RowMean
     dual: DualVariables
-    x: np.ndarray
+    x: np.ndarray  # of shape (n_variables,)
+    #: c.
     step: float
+    #: Radius of the ball.
     radius: float
+    #: :math:`\hat\rho`.
     proximity: float = 0.0
 
     def __post_init__(self) -> None:
