@@ -17,6 +17,9 @@ __all__ = ["Pickled", "Pickler", "pickled"]
 #: Numbers from which on an array is looked at, and how many of them tell whether a form may do.
 _WORTH, _SAMPLE = 256, 1024
 
+#: Bytes from which on the memory of an array is a part of its own. A message has room for the sizes of some parts only.
+_APART = 2048
+
 #: A function and its arguments, which give a value back.
 Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -97,9 +100,16 @@ class Pickler(pickle.Pickler):
 
 
 def pickled(message: Any) -> list[Any]:
-    """Return a pickled object as bytes, and after them the memory of its arrays, which is not copied."""
+    """Return a pickled object as bytes, and after them the memory of its large arrays, which is not copied."""
     file, buffers = io.BytesIO(), list[pickle.PickleBuffer]()
-    Pickler(file, buffer_callback=buffers.append).dump(message)
+
+    def is_kept(buffer: pickle.PickleBuffer) -> bool:
+        is_large = buffer.raw().nbytes >= _APART
+        if is_large:
+            buffers.append(buffer)
+        return not is_large
+
+    Pickler(file, buffer_callback=is_kept).dump(message)
     return [file.getbuffer(), *(buffer.raw() for buffer in buffers)]
 
 

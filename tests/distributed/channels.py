@@ -51,8 +51,8 @@ class DirectChannel:
         self.other, self.sent_bytes, self._request = HeldRows(X), 0, None
 
     def send(self, message, to):
-        content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-        self.sent_bytes, self._request = len(content), pickle.loads(content)
+        head, *buffers = [bytearray(part) for part in pickled(message)]
+        self.sent_bytes, self._request = sum(map(len, [head, *buffers])), pickle.loads(head, buffers=buffers)
 
     def receive(self, sender):
         return attempt(self.other.result, self._request)
