@@ -353,8 +353,8 @@ def _squares_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarra
 def _gram_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """`weighted_gram` of the distances of CSR rows from a centre.
 
-    Only a feature that is stored in every row of a block is moved: the others are as far from zero as from their zeros,
-    so that they lose no digits when the centre is subtracted from their sums.
+    Only a feature that is stored in every row of a block is moved. Other features vary as much as their distance from
+    zero, so that they lose no digits when the centre is subtracted from their sums.
     """
     products, cross = np.zeros((2, centre.size, centre.size))
     for rows, part in _in_blocks(X):

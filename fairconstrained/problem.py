@@ -75,7 +75,7 @@ class Start:
 
     @property
     def is_of_other_rows(self) -> bool:
-        """Whether it has multipliers of no data in particular, as a solution for other rows that is near has."""
+        """Whether it comes from a fit to other rows: it has multipliers, and no fingerprint."""
         return self.fingerprint is None and bool(self.multipliers)
 
     def on(self, data: FairData) -> Start:

@@ -175,7 +175,8 @@ class ComparedGroups:
         """
         everything = cls.all(data)
         labels = everything.labels
-        sizes = everything.sizes(data, notion).min(axis=0)
+        by_block = everything.sizes(data, notion)
+        sizes = by_block.min(axis=0)
         is_small = everything._are_small(data, notion, min_size, 1.0 if small == "error" else limit)
         if not is_small.any():
             return everything
@@ -185,9 +186,10 @@ class ComparedGroups:
             counts = {label: int(n) for label, n in zip(cells.labels, cells.counts, strict=True) if n < min_size}
         shown, numbers = shortened(counts), advice_on_numbers(len(counts))
         n_least = everything.fewest(notion)
-        # the largest group that can be made of small ones leaves as many others as have to be compared with it
-        may_be_enough = np.sort(sizes)[: sizes.size - n_least + 1].sum() >= max(min_size, 1)
-        remedies = everything._remedies(notion, int(is_small.sum()), may_be_enough and small != "merge")
+        # of all groups but the others that are needed
+        largest = by_block[:, np.argsort(sizes)[: sizes.size - n_least + 1]].sum(axis=1).min()
+        may_be_enough = largest >= max(min_size, 1)
+        remedies = everything._remedies(notion, int(is_small.sum()), may_be_enough, is_merged=small == "merge")
         if small == "error":
             if not min(counts.values()):
                 raise ValueError(
@@ -213,11 +215,14 @@ class ComparedGroups:
             )
         return merged
 
-    def _remedies(self, notion: Notion, n_small: int, can_merge: bool) -> str:
-        """Advice against so many small groups, as far as it leaves enough of them to compare."""
+    def _remedies(self, notion: Notion, n_small: int, may_be_enough: bool, is_merged: bool) -> str:
+        """Advice against so many small groups, as far as it leaves enough of them to compare.
+
+        ``may_be_enough`` says whether some groups have enough rows together, ``is_merged`` whether they are merged.
+        """
         n_groups, n_least = len(self.labels), self.fewest(notion)
-        kinds = notion.mergeable if n_groups > n_least else notion.mergeable_beside_groups
-        settings = helpful_settings(n_groups, n_small, n_least, can_merge)
+        kinds = notion.mergeable if may_be_enough and n_groups > n_least else notion.mergeable_beside_groups
+        settings = helpful_settings(n_groups, n_small, n_least, may_be_enough and not is_merged)
         ways = [f"merge {kinds}"] if kinds else []
         ways += [f"set small_groups={settings} {_WHERE}"] if settings else []
         found = ", ".join(ways or ["pass more rows"])

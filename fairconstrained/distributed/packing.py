@@ -14,7 +14,7 @@ import torch
 
 __all__ = ["Pickled", "Pickler", "pickled"]
 
-#: Numbers from which on an array is looked at, and how many of them tell whether a form may do.
+#: Least size of an array that is packed, and size of the sample by which a form is chosen.
 _WORTH, _SAMPLE = 256, 1024
 
 #: Bytes from which on the memory of an array is a part of its own. A message has room for the sizes of some parts only.

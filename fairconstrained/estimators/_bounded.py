@@ -196,6 +196,7 @@ class TakesConstraint(BaseFairEstimator):
             return {f"{_PREFIX}{name}__kappa": kappa for name in pairs}
         return {f"{_PREFIX}kappa" if isinstance(self.constraint, Constraint) else "kappa": kappa}
 
+    @override
     def named_kappas(self) -> dict[str, float | None]:
         """Return ``kappa`` by name, see `BaseFairEstimator.named_kappas`; of several constraints, each has its own."""
         return {name: constraint.kappa for name, constraint in self._by_name().items()}

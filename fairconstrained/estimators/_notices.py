@@ -107,7 +107,8 @@ def _not_settled(estimator: Any, stopped_by: StoppedBy) -> str:
 
 def _is_constant_for_bound(estimator: Any, problem: Problem, scores: np.ndarray) -> bool:
     """Whether all rows have the same score, of which the solver does not say that it is the optimum."""
-    return Status(estimator.status_) is Status.COMPLETED and bool(problem.constraints) and are_all_equal(scores)
+    is_bounded = any(np.isfinite(constraint.kappa) for constraint in problem.constraints)
+    return Status(estimator.status_) is Status.COMPLETED and is_bounded and are_all_equal(scores)
 
 
 def _constant(estimator: Any, problem: Problem) -> str:

@@ -23,17 +23,11 @@ _ADDED = 0.5
 
 
 class Sampled(NamedTuple):
-    """A bounded metric on samples of the rows.
+    """A bounded metric on samples of the rows."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_draws,)
-        The metric on every sample, without those on which it does not exist.
-    together : float
-        The metric on all samples together.
-    """
-
-    values: np.ndarray
+    #: The metric on every sample, without those on which it does not exist.
+    values: np.ndarray  # of shape (n_draws,)
+    #: The metric on all samples together.
     together: float
 
     @property

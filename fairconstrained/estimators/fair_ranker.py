@@ -195,7 +195,8 @@ class FairRanker(
         Warns
         -----
         ConvergenceWarning
-            If the gap exceeds ``kappa`` by more than its granularity, or the solver stopped early.
+            If the gap exceeds ``kappa`` by more than its granularity, if the solver stopped early, or if it found
+            nothing better within the bound than the same score for all rows.
         NewRowsWarning
             If the bound is kept on the training rows, but the estimate for new rows exceeds ``kappa`` by more than the
             granularity and two standard errors.

@@ -225,7 +225,8 @@ class MinorityRateClassifier(
         Warns
         -----
         ConvergenceWarning
-            If the minority's share is below ``min_share`` by more than the tolerance, or the solver stopped early.
+            If the minority's share is below ``min_share`` by more than the tolerance, if the solver stopped early, or
+            if it found nothing better within the bound than the same score for all rows.
         FairnessWarning
             If there is only one group, or nobody is predicted positive, so that shares are meaningless.
         """

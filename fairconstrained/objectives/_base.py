@@ -52,7 +52,7 @@ class Objective(ABC):
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Probability of the positive class that a score stands for; ndarray of shape (n_samples,).
 
-        Here ``1 / (1 + exp(-s))``, which ranks like the score; it is calibrated for the logistic loss.
+        Here ``1 / (1 + exp(-s))``, which ranks like the score. It is calibrated for the logistic loss only.
         """
         return expit(scores)
 

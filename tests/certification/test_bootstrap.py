@@ -199,7 +199,7 @@ def test_bad_arguments():
             gap_interval("independence_gap", None, [0, 1] * 10, n_resamples=unfit, **arguments)
     with pytest.raises(ValueError, match=r"metric must be one of .*got 'gap'"):
         gap_interval("gap", None, [0, 1] * 10, **arguments)
-    with pytest.raises(ValueError, match=r"on these rows, for example because there is a single group.* Pass rows of"):
+    with pytest.raises(ValueError, match=r"NaN on these rows, for example because there is a single group.* Pass rows"):
         gap_interval("independence_gap", None, [0, 1] * 10, sensitive_features=["a"] * 20)
     with pytest.raises(ValueError, match="sensitive_features has 20 rows in place of 10"):
         gap_interval("independence_gap", None, [0, 1] * 5, **arguments)

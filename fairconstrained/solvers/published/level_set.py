@@ -119,7 +119,7 @@ class LevelStep(NamedTuple):
     x: np.ndarray  # of shape (n_variables,)
     #: Parameters of a feasible point.
     params: np.ndarray  # of shape (n_params,)
-    #: There, on all data; the violation is the largest component, not above 0.
+    #: At ``params``, on all data; the violation is the largest component, not above 0.
     objective: float
     violation: float
     multipliers: np.ndarray  # of shape (n_components,)
