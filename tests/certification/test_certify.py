@@ -458,7 +458,7 @@ def test_functions_of_the_user(logistic, parts):
     [
         ({"delta": 0.0}, "delta must lie strictly between 0 and 1; got 0.0"),
         ({"delta": 1.5}, "delta must lie strictly between 0 and 1"),
-        ({"metric": pairwise_ranking_gap}, r"pairwise_ranking_gap compares rows of one query.* Choose a metric of single"),
+        ({"metric": pairwise_ranking_gap}, r"pairwise_ranking_gap compares rows of one query.* Choose a metric of"),
         ({"metric": "parity"}, r"metric must be one of \['Ina'.*got 'parity'"),
         ({"method": "exact"}, r"method must be one of \['auto', 'betting', 'hoeffding', 'unconditional'"),
         ({"method": "dkw"}, "method='dkw' has no bound for independence_gap"),
