@@ -115,7 +115,7 @@ def test_log_losses(drawn):
     assert value == pytest.approx(np.ptp(table["loss"]))
     by_class, tables = metrics.loss_parity_gap(y, scores, constraint="equalized_odds", return_groups=True, **options)
     assert by_class == pytest.approx(tables.groupby(level="class")["loss_positive"].agg(np.ptp).max())
-    with pytest.raises(ValueError, match="more than two labels take loss='log_loss'"):
+    with pytest.raises(ValueError, match="each of more than two labels: set loss='log_loss'"):
         metrics.loss_parity_gap(y, scores, loss="hinge", **options)
 
 
