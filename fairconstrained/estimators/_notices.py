@@ -17,6 +17,7 @@ from fairconstrained.checks.messages import (
 from fairconstrained.estimators._usefulness import costly_bound
 from fairconstrained.estimators.grouping import alike_groups
 from fairconstrained.exceptions import ConvergenceWarning, CostlyBoundWarning, FairnessWarning, NewRowsWarning
+from fairconstrained.features import extremes
 from fairconstrained.problem import Problem, are_all_equal
 from fairconstrained.solvers import SolverResult, Status, StoppedBy
 
@@ -108,7 +109,10 @@ def _not_settled(estimator: Any, stopped_by: StoppedBy) -> str:
 def _is_constant_for_bound(estimator: Any, problem: Problem, scores: np.ndarray) -> bool:
     """Whether all rows have the same score, of which the solver does not say that it is the optimum."""
     is_bounded = any(np.isfinite(constraint.kappa) for constraint in problem.constraints)
-    return Status(estimator.status_) is Status.COMPLETED and is_bounded and are_all_equal(scores)
+    if Status(estimator.status_) is not Status.COMPLETED or not (is_bounded and are_all_equal(scores)):
+        return False
+    # linear scores of features that do not vary are the same without a bound
+    return not problem.model.is_linear or bool(np.any(np.subtract(*extremes(problem.data.X))))
 
 
 def _constant(estimator: Any, problem: Problem) -> str:
