@@ -13,7 +13,7 @@ from typing_extensions import override
 from fairconstrained.cells import cell_sums, quotients, sums_above
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.constraints.offsets import shared_offset
-from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, by_group, mean_by_cell
+from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, by_group
 from fairconstrained.metrics.group_rates import Rate
 
 __all__ = ["BoundDecisionRates", "BoundPredictiveValues"]
@@ -227,14 +227,11 @@ class BoundPredictiveValues(BoundDecisionRates):
 
     @override
     def _exact_means(self, values: np.ndarray) -> np.ndarray:
-        hits, weights = self._averaged(values, self._weights)
-        return mean_by_cell(hits, self._cells, weights, self._shape, self.groups.unions)
+        return self._means_by_cell(*self._averaged(values, self._weights))
 
     @override
     def _exact_overall(self, values: np.ndarray) -> np.ndarray:
-        codes, n_blocks = self._blocks
-        hits, weights = self._averaged(values, self._weights)
-        return mean_by_cell(hits, codes, weights, (1, n_blocks))[..., 0, :]
+        return self._means_by_block(*self._averaged(values, self._weights))
 
     @override
     def _linear_means(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -166,14 +166,19 @@ class BoundMeanGaps(KnowsOptimism, BoundRowFunction):
     def metrics_with_weights(self, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
         if not self.compares:
             return np.full(len(weights), np.nan)
-        values, weights = self._averaged(self._exact_values(scores), weights)
-        codes, n_blocks = self._blocks
-        means = mean_by_cell(values, self._cells, weights, self._shape, self.groups.unions)
-        return self.notion.values(means, mean_by_cell(values, codes, weights, (1, n_blocks))[..., 0, :])
+        averaged = self._averaged(self._exact_values(scores), weights)
+        return self.notion.values(self._means_by_cell(*averaged), self._means_by_block(*averaged))
 
     def _averaged(self, values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values that the means of cells average, and their weights, from those of the function and of the rows."""
         return values, weights
+
+    def _means_by_cell(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return mean_by_cell(values, self._cells, weights, self._shape, self.groups.unions)
+
+    def _means_by_block(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        codes, n_blocks = self._blocks
+        return mean_by_cell(values, codes, weights, (1, n_blocks))[..., 0, :]
 
     @override
     def differences(self, scores: np.ndarray) -> np.ndarray | None:

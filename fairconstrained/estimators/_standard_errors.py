@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -27,13 +27,13 @@ class Sampled(NamedTuple):
 
     #: The metric on every sample, without those on which it does not exist.
     values: np.ndarray  # of shape (n_draws,)
-    #: The metric on all samples together.
-    together: float
+    #: Returns the metric on all samples together, which a standard error does not need.
+    together: Callable[[], float]
 
     @property
     def excess(self) -> float:
         """The mean metric of the samples less that of all together; negative for a least rate."""
-        return float(self.values.mean()) - self.together if self.values.size else np.nan
+        return float(self.values.mean()) - self.together() if self.values.size else np.nan
 
     def error_of(self, estimate: float) -> float:
         """Standard error of an estimate: the root of the mean square of what the samples differ from it by."""
@@ -108,9 +108,8 @@ def _sampled(constraint: Any, data: FairData, scores: np.ndarray, units: np.ndar
         of_block = np.stack(list(map(weights, block)))
         values.append(drawn.metrics_with_weights(at, of_block))
         total += of_block.sum(axis=0)
-    (together,) = drawn.metrics_with_weights(at, total[None] / total.sum())
     found = np.concatenate(values)
-    return Sampled(found[~np.isnan(found)], float(together))
+    return Sampled(found[~np.isnan(found)], lambda: float(drawn.metrics_with_weights(at, total[None] / total.sum())[0]))
 
 
 def _factors(n_samples: int) -> Iterator[np.ndarray]:
