@@ -223,6 +223,7 @@ def many_features(seed):
     return X, (rng.random(700) < 1 / (1 + np.exp(-scores))).astype(int), groups
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @pytest.mark.filterwarnings("ignore:.*no iterate kept the bound:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
@@ -246,6 +247,7 @@ def test_errors_are_counted_where_steps_along_smooth_errors_end_at_a_poor_model(
     assert counted.score(X, y) > plain.score(X, y) - 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @pytest.mark.filterwarnings("ignore:.*no iterate kept the bound:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("objective", ["balanced_accuracy", "f1"])

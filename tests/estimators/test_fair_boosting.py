@@ -253,6 +253,7 @@ def test_scores_of_unseen_rows_choose_the_number_of_trees(rows):
     assert losses[0] < losses[1]
 
 
+@pytest.mark.slow
 def test_by_default_the_bound_holds_on_new_rows():
     """On rows that trees have memorised it says little of new ones."""
     options = {"group_proportions": (0.6, 0.4), "group_shift": (0.8, 0.0), "separation": (1.0, 2.0)}
@@ -334,6 +335,7 @@ def test_a_promise_for_new_rows_takes_a_margin_of_the_bounded_scores(rows):
     assert model.status_ == "completed"
 
 
+@pytest.mark.slow
 def test_the_rows_of_the_bound_are_named(rows, capsys):
     X, y, groups = rows
     words = {}
@@ -732,6 +734,7 @@ def test_the_worst_error_of_a_regressor(rows):
     assert worst("minimax") < 0.95 * worst(None)
 
 
+@pytest.mark.slow
 def test_bounds_that_learning_alone_keeps_are_kept():
     """With few rows, the weights that a bound gives to groups hinder learning, by which alone it is kept."""
     X, y = load_diabetes(return_X_y=True)

@@ -396,6 +396,7 @@ def test_a_fit_does_not_depend_on_the_unit_of_the_target(numbers, constraint, ka
         np.testing.assert_allclose(other.predict(X) / unit, predicted, atol=1e-5 * np.ptp(predicted))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("new_row_estimates")
 @pytest.mark.filterwarnings("ignore:.*on new rows")
 @pytest.mark.parametrize("rate", ["squared", "absolute"])

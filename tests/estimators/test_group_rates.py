@@ -100,6 +100,7 @@ def test_floors_and_ceilings_are_kept_exactly_and_have_a_price_of_their_sign(rat
     assert model.objective_ >= unbounded.objective_
 
 
+@pytest.mark.slow
 def test_a_floor_that_cannot_be_kept_is_said(rows):
     X, y, group = rows
     bounds = [

@@ -98,6 +98,7 @@ def test_a_costly_bound_of_a_regressor_is_told_with_its_own_score(loss, measure,
     assert after < 0.1
 
 
+@pytest.mark.slow
 def test_a_path_fits_the_model_without_a_bound_once_for_all_hints(monkeypatch):
     freed, of_fit = [], RateParityClassifier._freed
     monkeypatch.setattr(RateParityClassifier, "_freed", lambda *own: freed.append(1) or of_fit(*own))

@@ -133,6 +133,7 @@ def test_default_solvers_move_the_running_statistics(name):
     assert (model.module_[1].running_mean != 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_full_batch_solvers_run_in_evaluation_mode():
     X, y, groups = pictures()

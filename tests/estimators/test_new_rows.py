@@ -868,6 +868,7 @@ def test_a_mean_loss_of_new_rows_is_estimated_at_no_less_than_that_of_the_traini
     assert model.status_ == "infeasible" or gap.estimate <= 0.35 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_bounds_on_losses_of_new_rows_cost_no_loss_there():
     """Residuals of all rows sum to zero; directions of those of the other folds would undo the losses of a fold."""

@@ -228,6 +228,7 @@ def test_ranks_in_the_whole_group(parity, interval):
     assert default.constraint_values_[parity] != pytest.approx(free.constraint_values_[parity], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_label_that_is_not_at_the_ranks_of_a_group_is_said():
     X, y, groups = make_biased_classification(800, 4, random_state=1)
     top = {"constraint": "equalized_odds", "interval": (0, 0.05), "ranks": "group", "new_row_folds": None}

@@ -420,6 +420,7 @@ def test_scores_of_few_rows_are_no_worse_than_constant_ones():
     assert log_loss(y, model.predict_proba(X)) <= np.log(3) + 1e-9  # how much better depends on rounding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", [None, (4,)], ids=["linear", "network"])
 def test_where_only_constant_scores_keep_the_bound_they_are_the_best_ones(hidden):
     """They are the log shares of the classes, up to a constant, rather than zero for every class."""

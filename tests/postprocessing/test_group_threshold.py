@@ -358,6 +358,7 @@ def test_an_ignored_group_may_lack_the_rows_of_a_rate(with_small):
     assert np.isnan(model.constraint_values_all_groups_["equalized_odds"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", ["demographic_parity", GroupRates(kappa=0.05, small_groups="merge")])
 def test_merged_groups_share_a_threshold(with_small, constraint):
     X, y, groups = with_small
