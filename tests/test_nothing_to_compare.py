@@ -30,7 +30,7 @@ from fairconstrained import (
     fairness_path,
     fairness_report,
 )
-from fairconstrained.constraints import GroupRates
+from fairconstrained.constraints import AUCGap, GroupRates, StatisticalParity
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.postprocessing import GroupThresholdClassifier, ScoreShiftPostprocessor
 
@@ -96,6 +96,33 @@ def test_one_of_several_bounds_that_compares_nothing_is_said(model):
         model.fit(X, Y, sensitive_features=groups)
     assert list(model.constraint_values_) == ["right"]
     assert model.status_ != "unconstrained"
+
+
+FLOOR = ("hits", GroupRates("true_positive", rule="floor", kappa=0.9))
+GAPS = [GroupRates(kappa=0.05), StatisticalParity(0.05), AUCGap(0.05)]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(RateParityClassifier(constraint=[FLOOR, ("gap", gap)]) for gap in GAPS),
+        GroupThresholdClassifier(LogisticRegression(), constraint=[FLOOR, ("gap", GAPS[0])], cv=None),
+    ],
+    ids=str,
+)
+def test_a_floor_of_a_single_group_is_kept_beside_a_gap(model):
+    with pytest.warns(FairnessWarning, match="^([A-Za-z]+: )?gap bounds nothing: .* there is only one") as caught:
+        model.fit(X, Y, sensitive_features=np.full(200, "a"))
+    assert len(caught) == 1
+    found = X[Y == 1], {"sensitive_features": np.full(Y.sum(), "a")}
+    hits = np.mean(model.predict(found[0], **found[1] if isinstance(model, GroupThresholdClassifier) else {}))
+    assert model.constraint_values_ == {"hits": pytest.approx(hits)}
+    assert hits >= 0.9 - model.granularity_["hits"] > np.mean(LogisticRegression().fit(X, Y).predict(found[0])) + 0.05
+
+
+def test_a_floor_of_a_single_group_by_itself_is_nothing_to_warn_of():
+    model = GroupThresholdClassifier(LogisticRegression(), constraint=[FLOOR], cv=None)
+    assert model.fit(X, Y, sensitive_features=np.full(200, "a")).constraint_values_["hits"] >= 0.9
 
 
 def test_groups_that_a_constraint_has_merged_into_one_are_said():

@@ -205,7 +205,7 @@ class TakesConstraint(BaseFairEstimator):
     def _holds_vacuously(self, data: FairData) -> bool:
         # without sensitive features, the label of all rows is None
         is_single = data.n_groups - data.n_ignored == 1 and data.labels[0] is not None
-        if is_single and self._asked_for() and all(constraint.limits_every_group for constraint in self._asked_for()):
+        if is_single and any(constraint.limits_every_group for constraint in self._asked_for()):
             return False
         return super()._holds_vacuously(data)
 

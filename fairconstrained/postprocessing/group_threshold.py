@@ -255,7 +255,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         return any(constraint.kappa is not None for constraint in self._constraints().values())
 
     def _warn_of_one_group(self, is_bounded: bool) -> None:
-        if not self._asks_for_fairness or (len(self._labels) > 1 and is_bounded):
+        if not self._asks_for_fairness or (self.groups_.size and is_bounded):
             return
         small = [*self._small.merged, *self.ignored_groups_]
         if small:
