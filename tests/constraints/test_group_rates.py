@@ -300,7 +300,16 @@ def test_strata_that_lack_a_group_are_named():
         ((5, 6, 7), "difference", "Pass more rows, or lower"),
         ((5, 6, 7, 8), "difference", "Merge groups, or lower"),
     ],
-    ids=["two", "two floors", "three", "two of three", "too few of three", "too few for a floor", "three of three", "four of four"],
+    ids=[
+        "two",
+        "two floors",
+        "three",
+        "two of three",
+        "too few of three",
+        "too few for a floor",
+        "three of three",
+        "four of four",
+    ],
 )
 def test_advice_on_small_groups_leaves_enough_to_compare(sizes, rule, advice):
     codes = np.repeat(np.arange(len(sizes)), sizes)
