@@ -1,18 +1,19 @@
-"""Classes and groups that a stream of rows is announced to have."""
+"""Estimators with `partial_fit`, and the classes and groups that their streams of rows are announced to have."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fairconstrained.checks.inputs import check_group_of_every_row
 from fairconstrained.checks.messages import nothing_to_compare, shortened, warn_user
+from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators.grouping import alike_groups, as_labels
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, is_membership
 
-__all__ = ["STREAMED", "announced_classes", "announced_groups", "class_codes", "codes_of"]
+__all__ = ["STREAMED", "TakesStream", "announced_classes", "class_codes", "codes_of"]
 
 #: Documentation of what all `partial_fit` have in common.
 STREAMED = """Parameters
@@ -39,6 +40,24 @@ FairnessWarning
 """
 
 
+class TakesStream(BaseFairEstimator):
+    """Estimators that are trained on the parts of a stream."""
+
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    random_state: Any
+    classes_: np.ndarray
+
+    def _announce(self, classes: np.ndarray, sensitive_features: Any, groups: Any) -> tuple:
+        """Set the classes and the groups of a stream, and return the labels of the groups; see `_announced_groups`."""
+        self.classes_ = classes
+        labels, self._group_columns = _announced_groups(
+            sensitive_features, groups, self._asks_for_fairness(), self._takes_overlapping_groups
+        )
+        self.groups_ = as_labels(() if labels == (None,) else labels)
+        return labels
+
+
 def announced_classes(classes: Any, known: np.ndarray | None, several: bool = False) -> np.ndarray:
     """The classes, sorted; ``known`` are those of an earlier fit. Raises ValueError unless they are two, or several."""
     classes = known if classes is None else classes
@@ -50,9 +69,7 @@ def announced_classes(classes: Any, known: np.ndarray | None, several: bool = Fa
     return classes
 
 
-def announced_groups(
-    sensitive_features: Any, groups: Any, bounded: bool, overlapping: bool = False
-) -> tuple[tuple, tuple]:
+def _announced_groups(sensitive_features: Any, groups: Any, bounded: bool, overlapping: bool) -> tuple[tuple, tuple]:
     """Labels of the groups that may come, and the names of their columns.
 
     Warns of a vacuous constraint, and of groups whose names look alike.
