@@ -289,8 +289,8 @@ class BoundEveryClass(BoundConstraint, DirectSlopes):
         if all(np.array_equal(own.shares, sizes[0].shares) for own in sizes):
             return sizes[0]
         named = [cell for own in sizes for cell in own.labels]
-        _, *parts, (mergeable, *_) = zip(*sizes, strict=True)
-        return CellSizes(named, *map(np.concatenate, parts), mergeable)
+        counts, shares, units, groups = (np.concatenate(parts) for parts in list(zip(*sizes, strict=True))[1:5])
+        return CellSizes(named, counts, shares, units, groups, sizes[0].mergeable)
 
     @override
     def caveat(self, scores: np.ndarray) -> str | None:

@@ -342,7 +342,7 @@ class FairRegressorMixin(PredictsNumbers, RegressorMixin):
         their own; empty if none were given.
     """
 
-    _other_names = LABEL_FREE_PARITIES
+    _other_names: ClassVar[Sequence[str]] = LABEL_FREE_PARITIES
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
         y = self._numbers(y)
