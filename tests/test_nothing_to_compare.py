@@ -144,6 +144,17 @@ def test_streams(model):
         assert clone(model).partial_fit(X, Y, classes=[0, 1]).status_ == "unconstrained"
 
 
+def test_a_floor_of_the_single_group_of_a_stream_is_nothing_to_warn_of():
+    model = clone(NETWORK).set_params(constraint=FLOOR[1])
+    for _ in range(30):
+        model.partial_fit(X, Y, classes=[0, 1], sensitive_features=np.full(200, "a"))
+    (hits,) = model.constraint_values_.values()
+    assert hits == np.mean(model.predict(X[Y == 1])) > 0.85
+    with pytest.warns(FairnessWarning, match="sensitive_features was not given. Nothing is bounded"):
+        model = clone(model).partial_fit(X, Y, classes=[0, 1])
+    assert model.constraint_values_ == {}
+
+
 def test_paths():
     with pytest.warns(FairnessWarning, match="nothing to compare"):
         path = fairness_path(RateParityClassifier(), X, Y, sensitive_features=None, kappas=[None, 0.1])

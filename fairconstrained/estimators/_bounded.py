@@ -211,12 +211,8 @@ class TakesConstraint(BaseFairEstimator):
         return {name: constraint.kappa for name, constraint in self._by_name().items()}
 
     @override
-    def _holds_vacuously(self, data: FairData) -> bool:
-        # without sensitive features, the label of all rows is None
-        is_single = data.n_groups - data.n_ignored == 1 and data.labels[0] is not None
-        if is_single and any(constraint.limits_every_group for constraint in self._asked_for()):
-            return False
-        return super()._holds_vacuously(data)
+    def _limits_single_groups(self) -> bool:
+        return any(constraint.limits_every_group for constraint in self._asked_for())
 
     def _asks_for_fairness(self) -> bool:
         return self._bounds_nothing() or any(constraint.kappa is not None for constraint in self._chosen())
