@@ -48,7 +48,7 @@ class CellSizes(NamedTuple):
     units: np.ndarray  # of shape (n_cells,)
     #: Code of the group whose rows the cell holds; -1 where it holds rows of several groups, or of none.
     groups: np.ndarray  # of shape (n_cells,)
-    #: What users may merge beside groups, so that cells have more rows; empty where there is no such thing.
+    #: Name of the sets of rows that users may merge beside groups, so that cells have more rows; empty if there are none.
     mergeable: str = ""
 
     @classmethod
@@ -136,7 +136,7 @@ def remedies(sizes: np.ndarray, n_small: int, n_least: int, is_merged: bool, mer
     is_merged : bool
         Whether the small groups have been merged already.
     mergeable : str
-        What users may merge beside groups; empty if there is no such thing.
+        Name of the sets of rows that users may merge beside groups; empty if there are none.
     """
     n_groups, is_enough = sizes.shape[1], _are_enough_together(sizes, n_least)
     n_merged = n_groups - max(n_small - 1, 1)  # a single small group is merged with the next larger one

@@ -113,7 +113,7 @@ class Notion(NamedTuple):
 
     @property
     def mergeable(self) -> str:
-        """Name of what users may merge beside groups, so that cells have more rows; empty if there is no such thing."""
+        """Name of the sets of rows that users may merge beside groups; empty if there are none."""
         return "" if self.strata is None else "strata, in each of which groups are compared"
 
     @property
