@@ -48,7 +48,7 @@ class CellSizes(NamedTuple):
     units: np.ndarray  # of shape (n_cells,)
     #: Code of the group whose rows the cell holds; -1 where it holds rows of several groups, or of none.
     groups: np.ndarray  # of shape (n_cells,)
-    #: Name of the sets of rows that users may merge beside groups, so that cells have more rows; empty if there are none.
+    #: Name of the sets of rows that users may merge beside groups; empty if there are none.
     mergeable: str = ""
 
     @classmethod
