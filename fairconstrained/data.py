@@ -177,16 +177,19 @@ class FairData:
         n_groups = self.n_groups - self.n_ignored
         rows = slice(0, int(np.searchsorted(self.codes, n_groups)))
         weights = self.weights[rows]
+        found = self._of_rows(rows, rows_of(self.X, rows), weights / weights.sum())
+        return replace(found, labels=self.labels[:n_groups], n_ignored=0)
+
+    def _of_rows(self, rows: slice | np.ndarray, X: Any, weights: torch.Tensor) -> FairData:
+        """Some rows as data, with these features and weights."""
         return replace(
             self,
-            X=rows_of(self.X, rows),
+            X=X,
             y=self.y[rows],
-            weights=weights / weights.sum(),
-            labels=self.labels[:n_groups],
+            weights=weights,
             order=self.order[rows],
             codes=self.codes[rows],
             clusters=None if self.clusters is None else self.clusters[rows],
-            n_ignored=0,
             strata=None if self.strata is None else self.strata.at(rows),
         )
 
@@ -335,16 +338,7 @@ class FairData:
             Weights of the rows; None: all alike.
         """
         weights = _alike(rows.size) if weights is None else weights
-        return replace(
-            self,
-            X=self.X[rows],
-            y=self.y[rows],
-            weights=weights,
-            order=self.order[rows],
-            codes=self.codes[rows],
-            clusters=None if self.clusters is None else self.clusters[rows],
-            strata=None if self.strata is None else self.strata.at(rows),
-        )
+        return self._of_rows(rows, self.X[rows], weights)
 
     def part(self, rows: np.ndarray) -> FairData:
         """Return some rows with their weights, see `at`."""

@@ -340,11 +340,11 @@ def _squares_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarra
     """`squares` of the distances of CSR rows from a centre, without a copy that stores all zeros."""
     found, stored, lacking = (np.zeros(X.shape[1]) for _ in range(3))
     for rows, part in _in_blocks(X):
-        block = _canonical(part)
+        block, by_row = _weighted_rows(part, weights[rows])
         distances, present = block.data - centre[block.indices], np.ones(block.nnz)
         table = sp.csr_array(block.shape)
         for sums, values in ((found, distances**2), (stored, present)):
-            sums += _transposed(_with_arrays(table, values, block.indices, block.indptr)) @ weights[rows]
+            sums += _transposed(_with_arrays(table, values, block.indices, block.indptr)) @ by_row
         lacking += block.shape[0] - np.bincount(block.indices, minlength=X.shape[1])
     # a feature that is stored everywhere would otherwise have the rounding error of the sum of the weights
     return found + np.where(lacking > 0, np.maximum(weights.sum() - stored, 0.0), 0.0) * centre**2
@@ -358,7 +358,7 @@ def _gram_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """
     products, cross = np.zeros((2, centre.size, centre.size))
     for rows, part in _in_blocks(X):
-        block, by_row = _canonical(part), weights[rows]
+        block, by_row = _weighted_rows(part, weights[rows])
         moved = np.where(np.bincount(block.indices, minlength=centre.size) == block.shape[0], centre, 0.0)
         values = block.data - moved[block.indices]
         block = _with_arrays(sp.csr_array(block.shape), values, block.indices, block.indptr)
@@ -368,11 +368,13 @@ def _gram_about(X: Any, weights: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return products - cross - cross.T
 
 
-def _canonical(block: Any) -> Any:
-    """Return CSR rows in which no place is stored twice."""
-    found = block if block.has_canonical_format else block.copy()
+def _weighted_rows(block: Any, weights: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return the CSR rows of positive weight, in which no place is stored twice, and their weights."""
+    counts = weights > 0
+    found = block if counts.all() else block[counts]
+    found = found if found.has_canonical_format else found.copy()
     found.sum_duplicates()
-    return found
+    return found, weights[counts]
 
 
 def _squared(block: Any, centre: np.ndarray | None = None) -> Any:

@@ -132,9 +132,15 @@ class Terms:
         return tuple(chain.from_iterable(constraint.component_names for constraint in self.constraints))
 
     @cached_property
-    def dampings(self) -> np.ndarray:
-        """`BoundConstraint.damping` of every component; ndarray of shape (n_components,)."""
+    def _dampings(self) -> np.ndarray:
         return np.repeat([c.damping for c in self.constraints], [len(c.component_names) for c in self.constraints])
+
+    def undamped(self, values: np.ndarray, chosen: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """Return components, their multipliers or gradients in rows, divided by `BoundConstraint.damping`.
+
+        ``chosen`` has the numbers of these components, by default of all.
+        """
+        return (values.T / self._dampings[chosen]).T
 
     @cached_property
     def aux_slices(self) -> tuple[slice, ...]:

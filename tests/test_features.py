@@ -183,3 +183,16 @@ def test_squares_about_a_centre_keep_their_digits(layout):
     centre = np.array([0.3, -2.0, 0.0, 2.0**30])
     expected = weights @ (X - centre) ** 2
     np.testing.assert_allclose(features.squares(laid_out(X, layout), weights, centre), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("layout", ["dense", "CSR", "CSR, twice", "table", "torch", "torch, CSR"])
+def test_a_row_of_weight_zero_takes_no_digits_from_sums_about_a_centre(layout):
+    rng = np.random.default_rng(1)
+    X, weights = rng.normal(size=(50, 2)), rng.random(50)
+    X[:, 1] = rng.normal(size=50) + 2.0**26
+    X[7], weights[7] = 0.0, 0.0  # the only row in which the second feature is not stored
+    centre = np.array([0.3, 2.0**26])
+    expected = (weights[:, None] * (X - centre)).T @ (X - centre)
+    stored = laid_out(X, layout)
+    np.testing.assert_allclose(features.squares(stored, weights, centre), np.diag(expected), rtol=1e-12)
+    np.testing.assert_allclose(features.weighted_gram(stored, weights, centre), expected, rtol=1e-12)

@@ -30,7 +30,7 @@ from fairconstrained import (
     fairness_path,
     fairness_report,
 )
-from fairconstrained.constraints import GroupRates
+from fairconstrained.constraints import AUCGap, GroupRates, StatisticalParity
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.postprocessing import GroupThresholdClassifier, ScoreShiftPostprocessor
 
@@ -98,6 +98,33 @@ def test_one_of_several_bounds_that_compares_nothing_is_said(model):
     assert model.status_ != "unconstrained"
 
 
+FLOOR = ("hits", GroupRates("true_positive", rule="floor", kappa=0.9))
+GAPS = [GroupRates(kappa=0.05), StatisticalParity(0.05), AUCGap(0.05)]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(RateParityClassifier(constraint=[FLOOR, ("gap", gap)]) for gap in GAPS),
+        GroupThresholdClassifier(LogisticRegression(), constraint=[FLOOR, ("gap", GAPS[0])], cv=None),
+    ],
+    ids=str,
+)
+def test_a_floor_of_a_single_group_is_kept_beside_a_gap(model):
+    with pytest.warns(FairnessWarning, match="^([A-Za-z]+: )?gap bounds nothing: .* there is only one") as caught:
+        model.fit(X, Y, sensitive_features=np.full(200, "a"))
+    assert len(caught) == 1
+    found = X[Y == 1], {"sensitive_features": np.full(Y.sum(), "a")}
+    hits = np.mean(model.predict(found[0], **found[1] if isinstance(model, GroupThresholdClassifier) else {}))
+    assert model.constraint_values_ == {"hits": pytest.approx(hits)}
+    assert hits >= 0.9 - model.granularity_["hits"] > np.mean(LogisticRegression().fit(X, Y).predict(found[0])) + 0.05
+
+
+def test_a_floor_of_a_single_group_by_itself_is_nothing_to_warn_of():
+    model = GroupThresholdClassifier(LogisticRegression(), constraint=[FLOOR], cv=None)
+    assert model.fit(X, Y, sensitive_features=np.full(200, "a")).constraint_values_["hits"] >= 0.9
+
+
 def test_groups_that_a_constraint_has_merged_into_one_are_said():
     groups, strata = np.repeat(["a", "b"], 100), np.tile([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], 20)
     bound = GroupRates(kappa=0.05, within="strata", small_groups="merge")
@@ -115,6 +142,17 @@ def test_a_ranker():
 def test_streams(model):
     with pytest.warns(FairnessWarning, match="nothing to compare"):
         assert clone(model).partial_fit(X, Y, classes=[0, 1]).status_ == "unconstrained"
+
+
+def test_a_floor_of_the_single_group_of_a_stream_is_nothing_to_warn_of():
+    model = clone(NETWORK).set_params(constraint=FLOOR[1])
+    for _ in range(30):
+        model.partial_fit(X, Y, classes=[0, 1], sensitive_features=np.full(200, "a"))
+    (hits,) = model.constraint_values_.values()
+    assert hits == np.mean(model.predict(X[Y == 1])) > 0.85
+    with pytest.warns(FairnessWarning, match="sensitive_features was not given. Nothing is bounded"):
+        model = clone(model).partial_fit(X, Y, classes=[0, 1])
+    assert model.constraint_values_ == {}
 
 
 def test_paths():

@@ -173,11 +173,12 @@ def variants(results: pd.DataFrame, experiment: str, label: str) -> Iterator[dic
     by_kappa = means(fits, ["kind", "data", "parameter"]).set_index(["kind", "data", "parameter"])
     # the difference of the accuracies on a split has a narrower interval than either of them
     wide = fits.pivot_table(index=["data", "parameter", "seed"], columns="kind", values="test_accuracy")
-    gains = (wide[label] - wide["default"]).groupby(["data", "parameter"]) if len(fits) else {}
+    wide = wide.reindex(columns=["default", label])  # not all experiments have run
+    gains = (wide[label] - wide["default"]).groupby(["data", "parameter"])
     for name, case in CASES.items():
         published = [case.published[key][1:] for key in ("partial", label)]
         for kappa, theirs, their_variant in zip(case.kappas["pSP"], *published, strict=True):
-            if ("default", name, kappa) not in by_kappa.index:
+            if not all((kind, name, kappa) in by_kappa.index for kind in wide):
                 continue
             row: dict[str, object] = {"data": name, "kappa": kappa}
             for kind, point in (("default", theirs), (label, their_variant)):

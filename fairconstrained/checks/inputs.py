@@ -22,6 +22,7 @@ __all__ = [
     "in_memory",
     "is_dask",
     "refuse_masked",
+    "take_names",
     "telling_columns",
     "warn_of_another_order",
     "without_none",
@@ -126,6 +127,13 @@ def as_numbers(y: Any, remedy: str) -> np.ndarray:
 def without_none(**values: Any) -> dict[str, Any]:
     """Return the arguments that are given: those that are not None."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def take_names(estimator: Any, other: Any) -> None:
+    """Set the attributes that tell the features, as far as another fitted estimator has them."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(other, name):
+            setattr(estimator, name, getattr(other, name))
 
 
 @contextmanager

@@ -99,11 +99,14 @@ def compares_nothing(name: str, small: Iterable[str]) -> str:
     name : str
         Name of the constraint.
     small : iterable of str
-        Groups that it has merged or left out.
+        Groups that it has merged or left out; empty where there is a single group.
     """
+    small = list(small)
+    if not small:
+        return f"{name} bounds nothing: it compares groups, and there is only one. {PASS_GROUPS}, or drop it."
     return (
         f"{name} bounds nothing: its small_groups leaves no groups to compare, as these are too small and were merged "
-        f"or left out: {shortened(list(small))}. {TWO_LARGE_GROUPS}"
+        f"or left out: {shortened(small)}. {TWO_LARGE_GROUPS}"
     )
 
 

@@ -48,6 +48,11 @@ class BoundParity(BoundSmoothed):
         return tuple(self.data.groups_with_label(target) for target in self.targets)
 
     @property
+    @override
+    def compares(self) -> bool:
+        return len(self.blocks[0]) > 1
+
+    @property
     def lengths(self) -> np.ndarray:
         """Rate that a gap of one stands for, by group or for all: the interval's length, or 1 for rank gaps."""
         return self.intervals.length if self.normalize else np.ones(1)

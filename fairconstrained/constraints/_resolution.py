@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from fairconstrained.data import Cells
 from fairconstrained.groups import MERGED
 
-__all__ = ["FINEST", "CellSizes", "advice_on_numbers", "check_sizes", "helpful_settings", "resolution"]
+__all__ = ["FINEST", "CellSizes", "advice_on_numbers", "check_sizes", "in_words", "remedies", "resolution"]
 
 #: Weight that one row may have in a metric however small ``kappa`` is.
 FINEST = 0.02
@@ -20,6 +21,8 @@ _SHOWN = 10
 _MANY = 10
 #: Rounding of shares, which are sums of floats.
 _ROUNDING = 1e-9
+#: Addition to advice to set small_groups; the parameter of an estimator is for constraints that do not have it.
+_WHERE = "(in the constraint, where that is an object with this parameter)"
 #: Advice where a cell has no rows.
 _ONE_LABEL = (
     "A group whose rows all have one label, as where the groups are the labels, has nothing to compare by label: bound "
@@ -45,15 +48,22 @@ class CellSizes(NamedTuple):
     units: np.ndarray  # of shape (n_cells,)
     #: Code of the group whose rows the cell holds; -1 where it holds rows of several groups, or of none.
     groups: np.ndarray  # of shape (n_cells,)
+    #: Name of the sets of rows that users may merge beside groups; empty if there are none.
+    mergeable: str = ""
 
     @classmethod
     def of_rows(
-        cls, labels: Sequence[str], counts: np.ndarray, shares: np.ndarray, groups: np.ndarray | None = None
+        cls,
+        labels: Sequence[str],
+        counts: np.ndarray,
+        shares: np.ndarray,
+        groups: np.ndarray | None = None,
+        mergeable: str = "",
     ) -> Self:
         """Return cells whose shares count in the metric as they are."""
         n_cells = len(labels)
         groups = np.full(n_cells, -1) if groups is None else groups
-        return cls(labels, np.asarray(counts), np.asarray(shares), np.ones(n_cells), groups)
+        return cls(labels, np.asarray(counts), np.asarray(shares), np.ones(n_cells), groups, mergeable)
 
     @classmethod
     def of_blocks(cls, blocks: Sequence[Cells], lengths: np.ndarray) -> Self:
@@ -86,6 +96,13 @@ class CellSizes(NamedTuple):
         groups = np.unique(self.groups[self.too_small(limit)])
         return groups[groups >= 0]
 
+    def by_group(self, limit: float) -> np.ndarray:
+        """Rows of every cell in multiples of those that it needs, of shape (n_blocks, n_groups); infinite for none."""
+        enough = limit / self.steps if limit < 1 else 1.0
+        multiples = np.where(self.counts > 0, enough, 0.0)
+        of_groups = [multiples[self.groups == group] for group in range(self.groups.max(initial=-1) + 1)]
+        return np.array(list(zip_longest(*of_groups, fillvalue=np.inf)))
+
     def described(self, cells: np.ndarray) -> str:
         """Rows of some cells for a message, the smallest first; effective rows too where weights differ."""
         effective = 1 / self.shares
@@ -107,21 +124,43 @@ def advice_on_numbers(n_small: int) -> str:
     return " If the groups are numbers, such as ages, cut them into bands first, for example with pandas.cut."
 
 
-def helpful_settings(n_groups: int, n_small: int, n_least: int, can_merge: bool) -> str:
-    """Return the values of small_groups, joined by "or", that leave enough groups to compare; empty if none does.
+def remedies(sizes: np.ndarray, n_small: int, n_least: int, is_merged: bool, mergeable: str) -> list[str]:
+    """Return what helps against small groups, for `in_words`, as far as it leaves enough of them to compare.
 
     Parameters
     ----------
-    n_groups, n_small : int
-        The numbers of all groups, and of those that are too small.
-    n_least : int
-        The least number of groups that can be compared.
-    can_merge : bool
-        Whether the small groups have not been merged already, and may have enough rows together.
+    sizes : ndarray of shape (n_blocks, n_groups)
+        Rows of every cell in multiples of those that it needs.
+    n_small, n_least : int
+        The number of groups that are too small, and the least number of groups that can be compared.
+    is_merged : bool
+        Whether the small groups have been merged already.
+    mergeable : str
+        Name of the sets of rows that users may merge beside groups; empty if there are none.
     """
+    n_groups, is_enough = sizes.shape[1], _are_enough_together(sizes, n_least)
     n_merged = n_groups - max(n_small - 1, 1)  # a single small group is merged with the next larger one
-    leaves = {"'merge'": n_merged if can_merge else 0, "'ignore'": n_groups - n_small}
-    return " or ".join(value for value, n_left in leaves.items() if n_left >= n_least)
+    leaves = {"'merge'": n_merged if is_enough and not is_merged else 0, "'ignore'": n_groups - n_small}
+    settings = " or ".join(value for value, n_left in leaves.items() if n_left >= n_least)
+    kinds = ", or ".join(filter(None, [mergeable, "groups" if is_enough else ""]))
+    ways = [f"merge {kinds}"] if kinds else []
+    ways += [f"set small_groups={settings} {_WHERE}"] if settings else []
+    return ways or ["pass more rows"]
+
+
+def _are_enough_together(sizes: np.ndarray, n_least: int) -> bool:
+    """Whether groups can be merged into ``n_least`` large ones: the largest first, each with those that lack most."""
+    merged = np.zeros((len(sizes), n_least))
+    for group in np.argsort(-sizes.min(axis=0), kind="stable"):
+        merged[:, merged.min(axis=0).argmin()] += sizes[:, group]
+    return bool(merged.min() > 1 - _ROUNDING)
+
+
+def in_words(ways: Sequence[str]) -> str:
+    """Return a sentence with all ways out of a problem, without its full stop."""
+    *others, last = ways
+    sentence = ", ".join([*others, f"or {last}" if others else last])
+    return sentence[0].upper() + sentence[1:]
 
 
 def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes, n_least: int = 2) -> None:
@@ -151,9 +190,14 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes, n_lea
     if of_one_label.size and of_one_label.size == sizes.groups.max() + 1:
         remedy = ""  # no number of rows helps
     else:
-        wider = ", widen the interval" if limit < 1 and (sizes.units[cells] > 1).any() else ""
-        higher = ", or raise kappa" if limit < 1 and not is_empty.all() else ""  # which fills no empty cell
-        remedy = f" {_remedy(sizes, cells, limit, n_least)}{wider}{higher}."
+        ways = [f"merge {sizes.mergeable or 'small sets of rows'}"]
+        if (sizes.groups[cells] >= 0).any():
+            is_merged = any(str(sizes.labels[cell]).startswith(MERGED) for cell in cells)
+            n_small = sizes.small_groups(limit).size
+            ways = remedies(sizes.by_group(limit), n_small, n_least, is_merged, sizes.mergeable)
+        ways += ["widen the interval"] if limit < 1 and (sizes.units[cells] > 1).any() else []
+        ways += ["raise kappa"] if limit < 1 and not is_empty.all() else []  # which fills no empty cell
+        remedy = f" {in_words(ways)}."
     advice = f"{remedy}{by_label}{numbers}"
     if limit >= 1:
         raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}.{advice}")
@@ -162,15 +206,3 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes, n_lea
         f"{notion} with kappa={kappa:g} needs cells in which no row counts more than {limit:.3g}, that is at least "
         f"{needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}.{advice}"
     )
-
-
-def _remedy(sizes: CellSizes, cells: np.ndarray, limit: float, n_least: int) -> str:
-    """Return what helps against cells that are too small, as long as it leaves enough groups to compare."""
-    if not (sizes.groups[cells] >= 0).any():
-        return "Merge small sets of rows"
-    n_groups = sizes.groups.max() + 1
-    if n_groups == n_least:
-        return "Pass more rows"
-    is_merged = any(str(sizes.labels[cell]).startswith(MERGED) for cell in cells)
-    settings = helpful_settings(n_groups, sizes.small_groups(limit).size, n_least, not is_merged)
-    return f"{f'Set small_groups={settings}, or merge' if settings else 'Merge'} groups yourself"

@@ -163,7 +163,7 @@ class BoundConstraint(Exact):
     @property
     def compares(self) -> bool:
         """Whether there is anything to compare; otherwise the constraint has no effect."""
-        return True
+        return bool(self.component_names) or not np.isfinite(self.kappa)
 
     @property
     def fewest_groups(self) -> int:

@@ -17,7 +17,7 @@ from fairconstrained.cells import cell_maxima, cell_sums
 from fairconstrained.checks.messages import shortened
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._resolution import CellSizes, advice_on_numbers, helpful_settings, resolution
+from fairconstrained.constraints._resolution import CellSizes, advice_on_numbers, in_words, remedies, resolution
 from fairconstrained.data import FairData
 from fairconstrained.groups import MERGED, Groups, Unions
 from fairconstrained.metrics.cell_means import Blocks, Notion, by_group
@@ -27,8 +27,6 @@ __all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits", "by_label", "group
 
 #: Value of ``min_group_size`` that asks for as many rows as ``kappa`` needs.
 AUTO = "auto"
-#: Addition to advice to set small_groups; the parameter of an estimator is for constraints that are given by name.
-_WHERE = "(in the constraint, where that is an object)"
 
 
 class GroupLimits(NamedTuple):
@@ -186,47 +184,33 @@ class ComparedGroups:
             counts = {label: int(n) for label, n in zip(cells.labels, cells.counts, strict=True) if n < min_size}
         shown, numbers = shortened(counts), advice_on_numbers(len(counts))
         n_least = everything.fewest(notion)
-        # of all groups but the others that are needed
-        largest = by_block[:, np.argsort(sizes)[: sizes.size - n_least + 1]].sum(axis=1).min()
-        may_be_enough = largest >= max(min_size, 1)
-        remedies = everything._remedies(notion, int(is_small.sum()), may_be_enough, is_merged=small == "merge")
+        needed, n_small = max(min_size, 1), int(is_small.sum())
+        ways = remedies(by_block / needed, n_small, n_least, small == "merge", notion.mergeable)
+        lower = in_words([*ways, "lower min_group_size"])
         if small == "error":
             if not min(counts.values()):
+                ways.append("bound a rate of all rows, as demographic_parity does")
                 raise ValueError(
                     "these groups have no rows, or none with a label that is compared, so that their rates do not "
-                    f"exist: {shown}. {remedies}, or bound a rate of all rows, as demographic_parity does.{numbers}"
+                    f"exist: {shown}. {in_words(ways)}.{numbers}"
                 )
             raise ValueError(
                 f"these groups have fewer than min_group_size={min_size} rows (of a label that is compared, if any "
-                f"are): {shown}. {remedies}, or lower min_group_size.{numbers}"
+                f"are): {shown}. {lower}.{numbers}"
             )
         if small == "ignore":
             return everything._without(is_small, None)
         is_small |= np.array(labels) == MERGED  # a group of that name which the user has put together
         merged = everything._without(is_small, MERGED)
         # enough groups have to be left to compare with
-        while np.sum(~is_small) >= n_least and merged._are_small(data, notion, max(min_size, 1), limit)[-1]:
+        while np.sum(~is_small) >= n_least and merged._are_small(data, notion, needed, limit)[-1]:
             is_small[np.where(is_small, np.inf, sizes).argmin()] = True
             merged = everything._without(is_small, MERGED)
-        if merged.sizes(data, notion)[:, -1].min() < max(min_size, 1):
+        if merged.sizes(data, notion)[:, -1].min() < needed:
             raise ValueError(
-                f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. {remedies}, "
-                "or lower min_group_size."
+                f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. {lower}."
             )
         return merged
-
-    def _remedies(self, notion: Notion, n_small: int, may_be_enough: bool, is_merged: bool) -> str:
-        """Advice against so many small groups, as far as it leaves enough of them to compare.
-
-        ``may_be_enough`` says whether some groups have enough rows together, ``is_merged`` whether they are merged.
-        """
-        n_groups, n_least = len(self.labels), self.fewest(notion)
-        kinds = notion.mergeable if may_be_enough and n_groups > n_least else notion.mergeable_beside_groups
-        settings = helpful_settings(n_groups, n_small, n_least, may_be_enough and not is_merged)
-        ways = [f"merge {kinds}"] if kinds else []
-        ways += [f"set small_groups={settings} {_WHERE}"] if settings else []
-        found = ", ".join(ways or ["pass more rows"])
-        return found[0].upper() + found[1:]
 
     def _are_small(self, data: FairData, notion: Notion, min_size: int, limit: float) -> np.ndarray:
         """Whether groups have a cell of fewer rows, or one of whose rows has more than ``limit`` if it is below 1."""
@@ -277,7 +261,7 @@ class ComparedGroups:
         labels = [f"{label}{block}" for block in notion.block_names for label in self.labels]
         counts = self.sizes(data, notion).astype(int)
         groups = np.tile(np.arange(len(self.labels)), shape[0])
-        return CellSizes.of_rows(labels, counts.ravel(), shares.ravel(), groups)
+        return CellSizes.of_rows(labels, counts.ravel(), shares.ravel(), groups, notion.mergeable)
 
     def cells(self, data: FairData, notion: Notion) -> np.ndarray:
         """Cells of the rows by group and block."""

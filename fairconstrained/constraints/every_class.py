@@ -289,7 +289,8 @@ class BoundEveryClass(BoundConstraint, DirectSlopes):
         if all(np.array_equal(own.shares, sizes[0].shares) for own in sizes):
             return sizes[0]
         named = [cell for own in sizes for cell in own.labels]
-        return CellSizes(named, *(np.concatenate(parts) for parts in list(zip(*sizes, strict=True))[1:]))
+        counts, shares, units, groups = (np.concatenate(parts) for parts in list(zip(*sizes, strict=True))[1:5])
+        return CellSizes(named, counts, shares, units, groups, sizes[0].mergeable)
 
     @override
     def caveat(self, scores: np.ndarray) -> str | None:

@@ -24,12 +24,12 @@ from fairconstrained.estimators._last_fit import LastFit
 from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._published import PAPER, published_settings
-from fairconstrained.estimators._saved import SavedByParameters
 from fairconstrained.estimators._usefulness import hints
 from fairconstrained.estimators._watching import WatchesSolver
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, Stratified
 from fairconstrained.estimators.parameters import CheckedParameters
 from fairconstrained.estimators.remembers import RemembersRows
+from fairconstrained.estimators.saving import SavedByParameters
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.problem import Problem, Start, are_all_equal

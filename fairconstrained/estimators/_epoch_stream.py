@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -14,10 +14,8 @@ from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
-from fairconstrained.estimators._announced import STREAMED, announced_classes, announced_groups, codes_of
-from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators._announced import STREAMED, TakesStream, announced_classes, codes_of
 from fairconstrained.estimators._outcome import Fitted, Target
-from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, Status, StochasticSolver
@@ -25,13 +23,8 @@ from fairconstrained.solvers import Solver, Status, StochasticSolver
 __all__ = ["EpochStreaming"]
 
 
-class EpochStreaming(BaseFairEstimator):
+class EpochStreaming(TakesStream):
     """Estimators whose solvers go on from their own state; a solver's option that it has not is left out."""
-
-    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-
-    random_state: Any
-    classes_: np.ndarray
 
     @documented_by(STREAMED)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -81,14 +74,7 @@ class EpochStreaming(BaseFairEstimator):
         X, y, weights = self._checked_rows(X, y, sample_weight, multi_output=False, reset=last is None)
         self._remember_rows(X, among_others=last is not None)
         if last is None:
-            self.classes_ = announced_classes(classes, None, several=True)
-            labels, self._group_columns = announced_groups(
-                sensitive_features,
-                groups,
-                bounded=self._asks_for_fairness(),
-                overlapping=self._takes_overlapping_groups,
-            )
-            self.groups_ = as_labels(() if labels == (None,) else labels)
+            labels = self._announce(announced_classes(classes, None, several=True), sensitive_features, groups)
         else:
             labels = last.labels
         codes = codes_of(y, sensitive_features, self.classes_, labels, self._group_columns)

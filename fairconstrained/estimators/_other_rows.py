@@ -76,7 +76,7 @@ class MeasuresOtherRows(TellsOutcome):
         Returns
         -------
         values : dict
-            Values by the constraint's name, as in ``constraint_values_``; empty for a single group, unless every
+            Values by the constraint's name, as in ``constraint_values_``; empty for a single group, unless a
             bound is a floor or a ceiling.
 
         Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -14,15 +14,13 @@ from fairconstrained.checks.protected import protected_code
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints.auc_sets import side_names
 from fairconstrained.data import FairData
-from fairconstrained.estimators._announced import STREAMED, announced_classes, announced_groups, codes_of
-from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators._announced import STREAMED, TakesStream, announced_classes, codes_of
 from fairconstrained.estimators._bounded import constraint_name
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit, StreamSettings
 from fairconstrained.estimators._outcome import Fitted
 from fairconstrained.estimators._published import PAPER
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators._saddle_stream import SaddleStream
-from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.models import ParametricModel
 from fairconstrained.problem import Start
@@ -66,10 +64,8 @@ def _can_stream(estimator: AUCStreaming) -> bool:
     )
 
 
-class AUCStreaming(BaseFairEstimator):
+class AUCStreaming(TakesStream):
     """Estimators with quadratic losses over pairs, on a stream; the parameters are those of `AUCFairClassifier`."""
-
-    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     kappa: float | None
     constraint: Any
@@ -80,8 +76,6 @@ class AUCStreaming(BaseFairEstimator):
     hidden_layer_sizes: Any
     fit_intercept: bool
     alpha: float
-    random_state: Any
-    classes_: np.ndarray
     _stream: MomentStream | SaddleStream | None
 
     @available_if(_can_stream)
@@ -176,10 +170,8 @@ class AUCStreaming(BaseFairEstimator):
         )
 
     def _begin_stream(self, X: Any, classes: Any, sensitive_features: Any, groups: Any) -> MomentStream | SaddleStream:
-        self.classes_ = announced_classes(classes, getattr(self, "classes_", None))
-        bounded = self.kappa is not None
-        labels, self._group_columns = announced_groups(sensitive_features, groups, bounded=bounded)
-        self.groups_ = as_labels(() if labels == (None,) else labels)
+        classes = announced_classes(classes, getattr(self, "classes_", None))
+        labels = self._announce(classes, sensitive_features, groups)
         settings = self._settings(labels)
         linear = self.module is None and self.hidden_layer_sizes is None
         if self.solver != StochasticMirrorDescent.name and linear and settings.objective_is_auc:

@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
+from fairconstrained.checks.inputs import take_names
+
 __all__ = ["plain_classifier", "plain_regressor"]
 
 
@@ -16,7 +18,8 @@ def plain_classifier(estimator: Any, shift: float = 0.0) -> LogisticRegression:
     coefficients, intercepts = _linear_scores(estimator)
     if len(coefficients) == 2:  # scores of both classes, of which the difference decides
         coefficients, intercepts = coefficients[1:] - coefficients[:1], intercepts[1:] - intercepts[:1]
-    plain = _described(LogisticRegression(fit_intercept=estimator.fit_intercept), estimator)
+    plain = LogisticRegression(fit_intercept=estimator.fit_intercept)
+    take_names(plain, estimator)
     plain.coef_, plain.intercept_ = coefficients, intercepts - shift
     plain.classes_ = estimator.classes_.copy()
     plain.n_iter_ = np.array([estimator.n_iter_], dtype=np.int32)
@@ -26,7 +29,8 @@ def plain_classifier(estimator: Any, shift: float = 0.0) -> LogisticRegression:
 def plain_regressor(estimator: Any) -> LinearRegression:
     """A `LinearRegression` that predicts the scores of a fitted estimator of linear scores."""
     coefficients, intercepts = _linear_scores(estimator)
-    plain = _described(LinearRegression(fit_intercept=estimator.fit_intercept), estimator)
+    plain = LinearRegression(fit_intercept=estimator.fit_intercept)
+    take_names(plain, estimator)
     plain.coef_, plain.intercept_ = coefficients[0], float(intercepts[0])
     return plain
 
@@ -50,11 +54,3 @@ def _linear_scores(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
             "group_interactions=False."
         )
     return np.atleast_2d(estimator.coef_).copy(), np.atleast_1d(estimator.intercept_).astype(np.float64)
-
-
-def _described(plain: Any, estimator: Any) -> Any:
-    """``plain`` with what scikit-learn knows of the features."""
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(estimator, name):
-            setattr(plain, name, getattr(estimator, name))
-    return plain

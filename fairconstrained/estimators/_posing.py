@@ -150,8 +150,15 @@ class PosesProblem(BaseEstimator, ABC):
         return False
 
     def _holds_vacuously(self, data: FairData) -> bool:
-        """Whether there is nothing to compare: a single group."""
-        return data.n_groups - data.n_ignored <= 1
+        """Whether there is nothing to compare, nor a limit of the single group."""
+        n_groups = data.n_groups - data.n_ignored
+        # without sensitive features, the label of all rows is None
+        is_limited = n_groups == 1 and data.labels[0] is not None and self._limits_single_groups()
+        return n_groups <= 1 and not is_limited
+
+    def _limits_single_groups(self) -> bool:
+        """Whether a bound is a limit of every group by itself, so that a single group has one as well."""
+        return False
 
     def _asks_for_fairness(self) -> bool:
         """Whether anything is to be bounded."""

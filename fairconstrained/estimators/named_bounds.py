@@ -19,7 +19,7 @@ class NamesBounds:
         -------
         kappas : dict
             Kappas by name; None where there is no bound, NaN where the bound is no ``kappa``, but a weight, a share or
-            the bound of a class. Empty for a single group, unless every bound is a floor or a ceiling.
+            the bound of a class. Empty for a single group, unless a bound is a floor or a ceiling.
         """
         return dict.fromkeys(self.constraint_values_, getattr(self, "kappa", np.nan))
 

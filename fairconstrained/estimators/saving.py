@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.interpolate import BSpline
 
-__all__ = ["PlainState", "skops_trusted_types"]
+__all__ = ["PlainState", "SavedByParameters", "skops_trusted_types"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,19 @@ class PlainState:
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         return copied
+
+
+class SavedByParameters(PlainState):
+    """Mixin of estimators: the module of a network is not saved, but made anew from its parameters."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "module_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "module_" in self.__dict__.get("_model_attributes", ()):
+            fitted = self.__dict__["_fitted"]
+            self.__dict__ |= fitted.model.attributes(fitted.start.model_state, fitted.offset, fitted.scale)
 
 
 def skops_trusted_types() -> list[str]:

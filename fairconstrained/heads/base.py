@@ -252,7 +252,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         -------
         values : dict
             Values by the constraint's name, as in ``constraint_values_``; empty for rows of a single group, unless
-            every bound is a floor or a ceiling.
+            a bound is a floor or a ceiling.
 
         Raises
         ------

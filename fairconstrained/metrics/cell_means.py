@@ -113,12 +113,7 @@ class Notion(NamedTuple):
 
     @property
     def mergeable(self) -> str:
-        """Name of that which has more rows if a user merges some, for messages."""
-        return ", or ".join(filter(None, [self.mergeable_beside_groups, "groups"]))
-
-    @property
-    def mergeable_beside_groups(self) -> str:
-        """Name of that which users may merge where there are too few groups; empty where there is no such thing."""
+        """Name of the sets of rows that users may merge beside groups; empty if there are none."""
         return "" if self.strata is None else "strata, in each of which groups are compared"
 
     @property

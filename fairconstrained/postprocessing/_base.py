@@ -151,12 +151,6 @@ class Postprocessor(PlainState, NamesBounds, FairClassifierMixin, MetaEstimatorM
             )
         return clone(self.estimator).fit(X, y, **taken)
 
-    def _take_names(self) -> None:
-        """Set the attributes that tell the features."""
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
-
     def _raw_scores(self, X: Any, sensitive_features: Any, estimator: Any = None) -> np.ndarray:
         """Scores of a fitted estimator, by default ``estimator_``; ndarray of shape (n_samples,)."""
         estimator = self.estimator_ if estimator is None else estimator

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 from typing_extensions import override
 
-from fairconstrained.checks.inputs import as_targets
+from fairconstrained.checks.inputs import as_targets, take_names
 from fairconstrained.checks.messages import (
     PASS_GROUPS,
     TWO_LARGE_GROUPS,
@@ -202,7 +202,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         for _, bound in bounds.values():
             bound.check_resolution()
         self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
-        self._take_names()
+        take_names(self, self.estimator_)
         scores = self._scores_to_choose_by(X, y, groups.codes, sensitive_features, sample_weight)
         check_consistent_length(scores, y)
         self._warn_of_one_group(is_bounded=bool(bounds))
@@ -255,7 +255,7 @@ class GroupThresholdClassifier(HandlesSmallGroups, Postprocessor):
         return any(constraint.kappa is not None for constraint in self._constraints().values())
 
     def _warn_of_one_group(self, is_bounded: bool) -> None:
-        if not self._asks_for_fairness or (len(self._labels) > 1 and is_bounded):
+        if not self._asks_for_fairness or (self.groups_.size and is_bounded):
             return
         small = [*self._small.merged, *self.ignored_groups_]
         if small:

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from fairconstrained.checks.inputs import as_targets
+from fairconstrained.checks.inputs import as_targets, take_names
 from fairconstrained.checks.messages import PASS_GROUPS, is_number, nothing_to_compare, warn_user
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.protected import one_of_two
@@ -122,7 +122,7 @@ class ScoreShiftPostprocessor(Postprocessor):
         groups = encode_groups(sensitive_features, y, weights)
         codes, labels = groups.codes, groups.labels
         self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
-        self._take_names()
+        take_names(self, self.estimator_)
         positive = self._encode_target(y, weights).values > 0
         scores = self._raw_scores(X, sensitive_features)
         check_consistent_length(scores, y)

@@ -32,6 +32,7 @@ __all__ = [
     "SolverResult",
     "Status",
     "StoppedBy",
+    "exact_result",
     "joined_history",
     "make_solver",
     "named_multipliers",
@@ -451,6 +452,25 @@ def surrogate_result(
         multipliers=None,
         history=tuple(recorder.records),
         aux=z[problem.n_params :],
+    )
+
+
+def exact_result(
+    problem: Problem, params: np.ndarray, n_evaluations: int, recorder: Recorder, **others: Any
+) -> SolverResult:
+    """The result of a solver at some parameters, with the metrics of the model itself, and other attributes."""
+    scores = problem.scores(params)
+    measured = problem.measured(scores)
+    return SolverResult(
+        model_state=params,
+        status=Status.COMPLETED if measured.excess <= 0 else Status.INFEASIBLE,
+        n_evaluations=n_evaluations + 1,
+        objective=problem.objective_at(params, scores),
+        constraint_values=measured.values,
+        surrogate_violation=largest_violation(measured.violations),
+        history=tuple(recorder.records),
+        stopped_by=recorder.stopped_by,
+        **others,
     )
 
 

@@ -44,10 +44,8 @@ class QuadraticProgram(NamedTuple):
 
         The Hessian may be that of the objective at a point nearby.
         """
-        slopes, dampings = gradients_of_components(problem, terms, rows), problem.dampings[rows]
-        return cls(
-            objective_gradient(point), hessian, terms.constraints[rows] / dampings, slopes / dampings[:, np.newaxis]
-        )
+        damped = terms.constraints[rows], gradients_of_components(problem, terms, rows)
+        return cls(objective_gradient(point), hessian, *(problem.undamped(values, rows) for values in damped))
 
     def solved(self) -> tuple[np.ndarray, np.ndarray]:
         """The step, of shape (n_params,), and the multipliers of shape (n_linearised,).

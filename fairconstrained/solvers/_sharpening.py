@@ -129,8 +129,8 @@ class _Span:
         n_components = terms.constraints.size
         slopes = [terms.slopes(1.0, np.zeros(n_components))[0].numpy()]
         slopes += [slope.numpy() for slope, _ in terms.component_slopes(np.arange(n_components))]
-        gradients, dampings = np.stack(slopes) @ features, smooth.dampings
-        gradients[1:] /= dampings[:, np.newaxis]
+        gradients = np.stack(slopes) @ features
+        gradients[1:] = smooth.undamped(gradients[1:])
         penalty, gradient = cast(LinearModel, smooth.model).penalty(self.params(moved))
         gradients[0] += solve_triangular(root, gradient, lower=True)
-        return np.append(terms.loss + penalty, terms.constraints / dampings), gradients
+        return np.append(terms.loss + penalty, smooth.undamped(terms.constraints)), gradients

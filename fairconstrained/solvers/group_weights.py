@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from fairconstrained.objectives import BoundLargestMean
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, exact_result, named_multipliers
 from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers.gradient_descent import Adam
 from fairconstrained.views import Exact, FullBatch, Stochastic
@@ -105,17 +105,7 @@ class GroupWeights(Solver):
             spread = max(float(np.ptp(means)), np.finfo(float).tiny)
             weights = weights * np.exp(self.weight_rate / np.sqrt(round_) * (means - means.max()) / spread)
             weights = weights / weights.sum()
-        scores = problem.scores(best)
-        measured = problem.measured(scores)
-        return SolverResult(
-            model_state=best,
-            status=Status.COMPLETED,
-            n_iter=len(recorder.records),
-            n_evaluations=n_evaluations + 1,
-            objective=problem.objective_at(best, scores),
-            constraint_values=measured.values,
-            surrogate_violation=0.0,
-            multipliers=named_multipliers(names, best_weights),
-            history=tuple(recorder.records),
-            stopped_by=recorder.stopped_by,
+        multipliers = named_multipliers(names, best_weights)
+        return exact_result(
+            problem, best, n_evaluations, recorder, n_iter=len(recorder.records), multipliers=multipliers
         )

@@ -8,9 +8,16 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.points import largest_violation
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    Status,
+    exact_result,
+    named_multipliers,
+)
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._primal_dual import Iterate, followed, interior
 from fairconstrained.solvers._row_program import Minimum, RowProgram, Values, minimised, obstacle_to_rows
@@ -257,27 +264,21 @@ class _Run:
 
     def result(self) -> SolverResult:
         """The result, with the metrics of the model itself."""
-        problem, params = self.problem, self.values.params
-        scores = problem.scores(params)
-        measured, objective = problem.measured(scores), problem.objective_at(params, scores)
-        gap = None if self.lower is None or measured.excess > 0 else max(objective - self.lower, 0.0)
-        share = self.solver.tol + (self.solver.slack if self.program.has_level else 0.0)
-        is_optimal = gap is not None and gap <= share * max(abs(objective), _PERFECT)
-        status = Status.OPTIMAL if is_optimal else Status.MAX_ITER
-        return SolverResult(
-            model_state=params,
-            status=Status.INFEASIBLE if measured.excess > 0 else status,
+        result = exact_result(
+            self.problem,
+            self.values.params,
+            self.n_evaluations,
+            self.recorder,
             n_iter=self.n_iter,
-            n_evaluations=self.n_evaluations + 1,
-            objective=objective,
-            constraint_values=measured.values,
-            surrogate_violation=largest_violation(measured.violations),
             multipliers=None if self.lacking else named_multipliers(self.exact.names, self.multipliers),
-            history=tuple(self.recorder.records),
             message=self._complaint(),
-            duality_gap=gap,
-            stopped_by=self.recorder.stopped_by,
         )
+        if result.status.is_infeasible:
+            return result
+        gap = None if self.lower is None else max(result.objective - self.lower, 0.0)
+        share = self.solver.tol + (self.solver.slack if self.program.has_level else 0.0)
+        is_optimal = gap is not None and gap <= share * max(abs(result.objective), _PERFECT)
+        return replace(result, status=Status.OPTIMAL if is_optimal else Status.MAX_ITER, duality_gap=gap)
 
     def _complaint(self) -> str:
         """Return the message for bounds that no coefficients keep; empty otherwise."""

@@ -220,8 +220,7 @@ class _Steps(Method):
         self._near = self._near.refined(scores, self._options.blur, self._margins if self._near.constraints else None)
         constraints = self._near.constraints
         terms, value = self._near.at_scores(torch.from_numpy(scores), np.empty(0)), self._point.objective
-        dampings = self._near.dampings
-        components = terms.constraints / dampings
+        components = self._near.undamped(terms.constraints)
         rows = largest_components(components)
         if self._hessian is None or abs(value - self._bent_at) > _BENT * abs(value):
             self._hessian, self._bent_at = parameter_hessian(problem, scores), value
@@ -237,7 +236,7 @@ class _Steps(Method):
             self._is_stuck = True
             return
         self._multipliers = np.zeros(components.size)
-        self._multipliers[rows] = multipliers / dampings[rows]
+        self._multipliers[rows] = self._near.undamped(multipliers, rows)
         self._price = float(multipliers.sum())
         if self.z is self._best.z:  # those before the step are of another point, or there are none
             self._keep_multipliers()
@@ -260,7 +259,7 @@ class _Steps(Method):
         for length in _LENGTHS * 0.5**self._waited:
             z = self.z + length * step
             there = view.at(z)
-            violation = largest_violation(there.constraints / self._near.dampings)
+            violation = largest_violation(self._near.undamped(there.constraints))
             is_better = self._merit(there.objective, violation) <= merit - _KEPT * length * gain
             if is_better or (before > _SMALL and violation <= _LEFT * before):
                 break

@@ -93,6 +93,8 @@ def test_variants_are_compared_split_by_split():
     np.testing.assert_allclose(table["difference"], 0.003)
     np.testing.assert_allclose(table["± (95 %)"], 0, atol=1e-12)
     assert table["full: published"].tolist()[0] == "0.8957 at 0.6451"
+    assert list(tables.variants(pd.DataFrame(rows), "levels", "20 levels")) == []
+    assert list(tables.variants(pd.DataFrame(rows[:0], columns=list(rows[0])), "full", "full")) == []
 
 
 def test_the_published_tables_are_complete():

@@ -297,14 +297,24 @@ def test_strata_that_lack_a_group_are_named():
         ((5, 6, 100), "difference", "Merge groups, set small_groups='merge' (in the constraint"),
         ((3, 4, 100), "difference", "Pass more rows, or lower"),
         ((1, 2), "floor", "Pass more rows, or lower"),
-        ((5, 6, 7), "difference", "Merge groups, or lower"),
+        ((5, 6, 7), "difference", "Pass more rows, or lower"),
+        ((5, 6, 7, 8), "difference", "Merge groups, or lower"),
     ],
-    ids=["two", "two floors", "three", "two of three", "too few of three", "too few for a floor", "three of three"],
+    ids=[
+        "two",
+        "two floors",
+        "three",
+        "two of three",
+        "too few of three",
+        "too few for a floor",
+        "three of three",
+        "four of four",
+    ],
 )
 def test_advice_on_small_groups_leaves_enough_to_compare(sizes, rule, advice):
     codes = np.repeat(np.arange(len(sizes)), sizes)
     y = np.where(np.arange(codes.size) % 2, 1.0, -1.0)
-    data = FairData.from_arrays(np.zeros((y.size, 1)), y, codes, tuple("abc"[: len(sizes)]))
+    data = FairData.from_arrays(np.zeros((y.size, 1)), y, codes, tuple("abcd"[: len(sizes)]))
     constraint = GroupRates(rule=rule, kappa=0.5, min_group_size=10)
     with pytest.raises(ValueError, match=re.escape(f"}}. {advice}")):
         constraint.bind(data)

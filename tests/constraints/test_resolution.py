@@ -12,6 +12,7 @@ from fairconstrained.constraints import (
     EqualizedOdds,
     EqualOpportunity,
     GroupAUC,
+    GroupRates,
     LossParity,
     MinorityShare,
     PairwiseParity,
@@ -22,7 +23,7 @@ from fairconstrained.constraints import (
 )
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss
 from fairconstrained.data import FairData
-from fairconstrained.groups import Groups
+from fairconstrained.groups import Groups, Strata
 from fairconstrained.models.margins import MarginData
 from fairconstrained.objectives import Logistic
 
@@ -98,13 +99,25 @@ def test_every_group_needs_one_row_for_every_share_of_the_bound(make, kappa):
     ("sizes", "advice"),
     [
         ((40, 60), "Pass more rows"),
-        ((40, 60, 70), "Set small_groups='merge' or 'ignore', or merge groups yourself"),
-        ((40, 30, 70), "Set small_groups='merge', or merge groups yourself"),
+        ((40, 60, 70), "Merge groups, set small_groups='merge' or 'ignore' (in the constraint, where that"),
+        ((40, 30, 70), "Merge groups, set small_groups='merge' (in the constraint, where that"),
+        ((22, 24, 70), "Pass more rows, or raise kappa"),
+        ((40, 45, 47), "Pass more rows, or raise kappa"),
+        ((40, 45, 47, 25), "Merge groups, or raise kappa"),
     ],
 )
 def test_the_advice_leaves_two_groups_to_compare(sizes, advice):
     message = refusal(DemographicParity(0.02), cells_of(*((size - 20, 20) for size in sizes)))
-    assert f"}}. {advice}, or raise kappa" in message
+    assert f"}}. {advice}" in message
+    assert message.endswith(", or raise kappa.")
+
+
+def test_the_advice_names_strata_where_groups_are_compared_in_each():
+    data = cells_of((60, 60), (60, 60))
+    strata = Strata.of(np.repeat([0, 1, 0, 1], [5, 115, 60, 60]))
+    data = FairData.from_arrays(data.X, data.y.numpy(), data.codes, data.labels, strata=strata)
+    message = refusal(GroupRates("selection", within="strata", kappa=0.1), data)
+    assert "{'a, 0': 5}. Merge strata, in each of which groups are compared, or raise kappa." in message
 
 
 @pytest.mark.parametrize("kappa", BOUNDED)

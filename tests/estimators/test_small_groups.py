@@ -91,7 +91,7 @@ def test_small_groups_are_an_error_unless_said_otherwise(model, name, metric, sa
     broken = clone(model)
     with pytest.raises(ValueError, match=rf"{name} with kappa=0.1 .* at least 10 rows .*fewer rows: \{{'c") as raised:
         broken.fit(sample.X, sample.y, sensitive_features=sample.groups)
-    assert "Set small_groups='merge' or 'ignore'" in str(raised.value)
+    assert "set small_groups='merge' or 'ignore'" in str(raised.value)
     for small in SMALL:
         assert f"'{small}" in str(raised.value)
     for large in ("a", "b"):
