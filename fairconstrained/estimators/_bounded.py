@@ -28,12 +28,10 @@ from fairconstrained.estimators._outcome import Target
 from fairconstrained.metrics import find_metric, metric_names
 from fairconstrained.metrics.auc_sets import AUC_METRICS
 
-__all__ = ["ANY_CONSTRAINT", "LABEL_FREE_PARITIES", "TakesConstraint", "constraint_name"]
+__all__ = ["ANY_CONSTRAINT", "TakesConstraint", "constraint_name"]
 
 #: Allowed values of ``constraint``.
 ANY_CONSTRAINT = [str, Constraint, list, tuple]
-#: Names of constraints that do not ask for labels.
-LABEL_FREE_PARITIES = ("statistical_parity", "demographic_parity", "group_auc")
 _PREFIX = "constraint__"
 
 
@@ -55,17 +53,13 @@ _WRITTEN: dict[str, str] = {
 }
 
 
-def constraint_name(name: str, allowed: Iterable[str], others: Iterable[str] = tuple(_WRITTEN)) -> str:
+def constraint_name(name: str, allowed: Iterable[str]) -> str:
     """Return the allowed name that stands for the same metric as ``name``.
 
     Parameters
     ----------
     name : str
         Name of a constraint, or any name of their metric, such as Fairlearn's "demographic_parity_difference".
-    allowed : iterable of str
-        Names of the constraints.
-    others : iterable of str
-        Names in place of which a user may give a constraint, where they are not allowed.
 
     Raises
     ------
@@ -79,7 +73,7 @@ def constraint_name(name: str, allowed: Iterable[str], others: Iterable[str] = t
         other for other in (alias.removeprefix("partial_") for alias in _names_of_metric(name)) if other in allowed
     ]
     if not found:
-        raise _refusal(name, allowed, others)
+        raise _refusal(name, allowed)
     return found[0]
 
 
@@ -88,19 +82,19 @@ def _names_of_metric(name: str) -> Sequence[str]:
     return find_metric(name)[0].names if name in metric_names() else ()
 
 
-def _refusal(constraint: Any, names: Iterable[str], others: Iterable[str]) -> ValueError:
+def _refusal(constraint: Any, names: Iterable[str]) -> ValueError:
     """The error for what ``constraint`` cannot be, with what takes its place or the name that is most like it."""
     names = list(names)
-    hint = _in_its_place(constraint, others) or meant(constraint, names) if isinstance(constraint, str) else ""
+    hint = _in_its_place(constraint) or meant(constraint, names) if isinstance(constraint, str) else ""
     return ValueError(
         f"constraint must be one of {names}, a constraint of fairconstrained.constraints, or a list of (name, "
         f"constraint) pairs, such as [('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {constraint!r}." + hint
     )
 
 
-def _in_its_place(name: str, others: Iterable[str]) -> str:
+def _in_its_place(name: str) -> str:
     """The end of a message about a name that an estimator does not have: the constraint that it stands for, if any."""
-    found = [_WRITTEN[own] for own in (name, *_names_of_metric(name)) if own in others]
+    found = [_WRITTEN[own] for own in (name, *_names_of_metric(name)) if own in _WRITTEN]
     return f" Give {found[0]} in its place." if found else ""
 
 
@@ -116,8 +110,6 @@ class TakesConstraint(BaseFairEstimator):
 
     #: Names that ``constraint`` may be.
     _constraint_names: ClassVar[Sequence[str]]
-    #: Names in place of which users may give a constraint, where they are not among these.
-    _other_names: ClassVar[Sequence[str]] = tuple(_WRITTEN)
     constraint: Any
 
     def _constraint_named(self, name: str) -> Constraint:
@@ -138,7 +130,7 @@ class TakesConstraint(BaseFairEstimator):
 
     def _other_sequence(self) -> dict[str, Constraint] | None:
         """Called for a sequence of something else than pairs."""
-        raise _refusal(self.constraint, self._constraint_names, self._other_names)
+        raise _refusal(self.constraint, self._constraint_names)
 
     def _chosen(self) -> list[Constraint]:
         """The constraints that the user asked for."""
@@ -151,8 +143,7 @@ class TakesConstraint(BaseFairEstimator):
         if isinstance(self.constraint, Constraint):
             return [self.constraint]
         if isinstance(self.constraint, str):
-            name = constraint_name(self.constraint, self._constraint_names, self._other_names)
-            return [self._constraint_named(name)]
+            return [self._constraint_named(constraint_name(self.constraint, self._constraint_names))]
         return [self._constraint_named(self.constraint)]
 
     def _constraints(self, target: Target) -> list[Constraint]:

@@ -50,6 +50,7 @@ from fairconstrained.surrogates import SURROGATES
 
 __all__ = [
     "CLASS_WEIGHT",
+    "LABEL_FREE_PARITIES",
     "OBJECTIVES",
     "PARITIES",
     "ChoosesObjective",
@@ -67,6 +68,8 @@ PARITIES: dict[str, type[Constraint]] = {
     "equal_opportunity": EqualOpportunity,
     "equalized_odds": EqualizedOdds,
 }
+#: Those that do not ask for labels.
+LABEL_FREE_PARITIES = ("statistical_parity", "demographic_parity", "group_auc")
 #: Values of ``objective``: from the estimator to the objective.
 OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
     "logistic": lambda estimator: Logistic(),

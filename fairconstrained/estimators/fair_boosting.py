@@ -18,7 +18,7 @@ from fairconstrained.constraints import (
     StatisticalParity,
 )
 from fairconstrained.estimators._boosting import BaseFairBoosting
-from fairconstrained.estimators._bounded import ANY_CONSTRAINT, LABEL_FREE_PARITIES
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._parity import ChoosesObjective
 from fairconstrained.estimators._worst_loss import BOUNDED_GROUP_LOSS, MINIMAX
 from fairconstrained.estimators.linear import FairClassifierMixin, FairRegressorMixin
@@ -172,7 +172,7 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
     kappa: float | str | None = parameter(0.05, _KAPPA, kw_only=False)
     constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("statistical_parity", ANY_CONSTRAINT)
 
-    _constraint_names = (*LABEL_FREE_PARITIES, BOUNDED_GROUP_LOSS)
+    _constraint_names = ("statistical_parity", "demographic_parity", "group_auc", BOUNDED_GROUP_LOSS)
 
     def _objective(self) -> Objective:
         return Squared()

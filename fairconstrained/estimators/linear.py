@@ -21,7 +21,6 @@ from fairconstrained.checks.messages import shortened
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator
-from fairconstrained.estimators._bounded import LABEL_FREE_PARITIES
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._plain_models import plain_classifier, plain_regressor
 from fairconstrained.estimators._rows import check_squares, checked_features
@@ -341,8 +340,6 @@ class FairRegressorMixin(PredictsNumbers, RegressorMixin):
         The groups, in the order of the rows of ``coef_`` or the outputs of ``module_`` where groups have models of
         their own; empty if none were given.
     """
-
-    _other_names: ClassVar[Sequence[str]] = LABEL_FREE_PARITIES
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
         y = self._numbers(y)

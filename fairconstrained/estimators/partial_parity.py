@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from fairconstrained.estimators._bounded import LABEL_FREE_PARITIES
-from fairconstrained.estimators._parity import ChoosesObjective, PartialParity, UnderOneKappa
+from fairconstrained.estimators._parity import LABEL_FREE_PARITIES, ChoosesObjective, PartialParity, UnderOneKappa
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators._several_classes import TakesClasses
 from fairconstrained.estimators.linear import FairRegressorMixin

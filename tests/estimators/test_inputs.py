@@ -539,16 +539,6 @@ def test_a_name_of_another_estimators_constraint_is_told_what_takes_its_place(na
         PartialParityClassifier(constraint=name).fit(X, y, sensitive_features=y)
 
 
-@pytest.mark.parametrize("name", ["equal_opportunity", "selection_rate_ratio", "inter_group", "loss_parity"])
-def test_a_regressor_gets_no_advice_that_needs_labels(name):
-    X, y = np.zeros((4, 1)), [0.0, 0.5, 1.5, 2.0]
-    with pytest.raises(ValueError, match=re.escape(f"got {name!r}.")) as raised:
-        PartialParityRegressor(constraint=name).fit(X, y, sensitive_features=[0, 1, 0, 1])
-    assert "in its place" not in str(raised.value)
-    with pytest.raises(ValueError, match=re.escape("Give StatisticalParity(kappa=...) in its place.")):
-        GroupLossRegressor(constraint="statistical_parity").fit(X, y, sensitive_features=[0, 1, 0, 1])
-
-
 def test_a_name_that_there_is_not_gets_no_advice():
     X, y = np.zeros((4, 1)), [0, 1, 0, 1]
     with pytest.raises(ValueError, match=r"got 'four_fifths'\.$"):
