@@ -15,7 +15,6 @@ from fairconstrained.certification import gap_interval
 from fairconstrained.command_line._table import AuditTable
 from fairconstrained.metrics import METRICS, conditional_parity_gap
 from fairconstrained.metrics.registry import info_of, similar_gap
-from fairconstrained.plotting.group_names import group_name
 from fairconstrained.reporting import FairnessReport, fairness_report
 
 __all__ = ["COMMANDS"]
@@ -43,7 +42,7 @@ def _metrics(options: Namespace) -> bool:
     """Print the rates of the groups and the gaps between them."""
     table = AuditTable.read(options)
     report = _measured(options, table, title=None)
-    rates = report.table.set_axis([group_name(label) for label in report.table.index])
+    rates = report.table.set_axis([report.rows.names.words(label) for label in report.table.index])
     rates = rates.T if len(rates) <= _MOST_COLUMNS else rates
     numbers = ["value", "lower", "upper"] if report.n_resamples else ["value"]
     _print(table.reading)

@@ -352,7 +352,7 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
             # Those of new rows differ from them by chance, and the largest of several is larger in the mean for it.
             # With promise="new_rows" the bound is on the estimate itself.
             if self.promise == "training" and abs(constraint.price(result.multipliers)) > 0:
-                estimate += np.nan_to_num(own.excess)  # unknown where no sample has the metric
+                estimate += float(np.nan_to_num(own.excess))  # unknown where no sample has the metric
             gaps[constraint.name] = NewRowGap(estimate, own.error_of(estimate), _OUT_OF_FOLD)
         return NewRowEstimates(gaps, own_errors={name: gap.standard_error for name, gap in gaps.items()})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -53,13 +53,22 @@ _WRITTEN: dict[str, str] = {
 }
 
 
-def constraint_name(name: str, allowed: Iterable[str]) -> str:
+def _in_its_place(name: str) -> str:
+    """The end of a message about a name that an estimator does not have: the constraint that it stands for, if any."""
+    found = [_WRITTEN[own] for own in (name, *_names_of_metric(name)) if own in _WRITTEN]
+    return f" Give {found[0]} in its place." if found else ""
+
+
+def constraint_name(name: str, allowed: Iterable[str], advice: Callable[[str], str] = _in_its_place) -> str:
     """Return the allowed name that stands for the same metric as ``name``.
 
     Parameters
     ----------
     name : str
         Name of a constraint, or any name of their metric, such as Fairlearn's "demographic_parity_difference".
+    allowed : iterable of str
+    advice : callable, optional
+        Function from a name that is not allowed to the end of the message about it; empty for no advice.
 
     Raises
     ------
@@ -73,7 +82,8 @@ def constraint_name(name: str, allowed: Iterable[str]) -> str:
         other for other in (alias.removeprefix("partial_") for alias in _names_of_metric(name)) if other in allowed
     ]
     if not found:
-        raise _refusal(name, allowed)
+        is_notion = name in _WRITTEN or name in metric_names()  # else it is probably misspelt
+        raise _refusal(name, allowed, (is_notion and advice(name)) or meant(name, allowed) or advice(name))
     return found[0]
 
 
@@ -82,20 +92,12 @@ def _names_of_metric(name: str) -> Sequence[str]:
     return find_metric(name)[0].names if name in metric_names() else ()
 
 
-def _refusal(constraint: Any, names: Iterable[str]) -> ValueError:
-    """The error for what ``constraint`` cannot be, with what takes its place or the name that is most like it."""
-    names = list(names)
-    hint = _in_its_place(constraint) or meant(constraint, names) if isinstance(constraint, str) else ""
+def _refusal(constraint: Any, names: Iterable[str], advice: str = "") -> ValueError:
+    """The error for what ``constraint`` cannot be."""
     return ValueError(
-        f"constraint must be one of {names}, a constraint of fairconstrained.constraints, or a list of (name, "
-        f"constraint) pairs, such as [('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {constraint!r}." + hint
+        f"constraint must be one of {list(names)}, a constraint of fairconstrained.constraints, or a list of (name, "
+        f"constraint) pairs, such as [('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {constraint!r}.{advice}"
     )
-
-
-def _in_its_place(name: str) -> str:
-    """The end of a message about a name that an estimator does not have: the constraint that it stands for, if any."""
-    found = [_WRITTEN[own] for own in (name, *_names_of_metric(name)) if own in _WRITTEN]
-    return f" Give {found[0]} in its place." if found else ""
 
 
 def _is_pair(pair: Any) -> bool:
@@ -115,6 +117,10 @@ class TakesConstraint(BaseFairEstimator):
     def _constraint_named(self, name: str) -> Constraint:
         """The constraint of one of the names, with the parameters of the estimator."""
         raise NotImplementedError
+
+    def _advice_on_name(self, name: str) -> str:
+        """The end of a message about a name that ``constraint`` cannot be; empty where there is nothing to say."""
+        return _in_its_place(name)
 
     def _pairs(self) -> dict[str, Constraint] | None:
         """The user's constraints by name, where there is a list of them."""
@@ -143,7 +149,8 @@ class TakesConstraint(BaseFairEstimator):
         if isinstance(self.constraint, Constraint):
             return [self.constraint]
         if isinstance(self.constraint, str):
-            return [self._constraint_named(constraint_name(self.constraint, self._constraint_names))]
+            name = constraint_name(self.constraint, self._constraint_names, self._advice_on_name)
+            return [self._constraint_named(name)]
         return [self._constraint_named(self.constraint)]
 
     def _constraints(self, target: Target) -> list[Constraint]:

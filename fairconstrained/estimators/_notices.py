@@ -71,8 +71,7 @@ def notices(
     if estimator.promise == "new_rows" or problem.holds(scores):
         yield from _exceeding_on_new_rows(estimator, problem)
     if not Status(estimator.status_).is_infeasible:
-        caveats = (constraint.caveat(scores) for constraint in problem.constraints)
-        yield from ((caveat, FairnessWarning) for caveat in caveats if caveat)
+        yield from ((caveat, FairnessWarning) for caveat in estimator._caveats(problem, scores))
     if estimator.hints_:
         yield costly_bound(estimator, problem, scores), CostlyBoundWarning
 

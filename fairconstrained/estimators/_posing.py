@@ -119,6 +119,10 @@ class PosesProblem(BaseEstimator, ABC):
         nothing = self._holds_vacuously(problem.data) or self._bounds_nothing() or self._compares_nothing
         return self._asks_for_fairness() and not problem.constraints and nothing
 
+    def _caveats(self, problem: Problem, scores: np.ndarray) -> list[str]:
+        """Warnings about decisions for which a bounded metric has a value but no meaning."""
+        return [caveat for each in problem.constraints if (caveat := each.caveat(scores))]
+
     def _domain(self, data: FairData) -> Domain | None:
         """The set of the parameters; None for all."""
         return None

@@ -300,6 +300,11 @@ class FairRanker(
     def _holds_vacuously(self, data: FairData) -> bool:
         return data.unions is None or len(data.unions.labels) < 2
 
+    @override
+    def _caveats(self, problem: Problem, scores: np.ndarray) -> list[str]:
+        """None: which of two documents is ranked first depends on no threshold that anybody could set."""
+        return []
+
     def _auto_solver(self, problem: Problem) -> str:
         return super()._auto_solver(problem) if problem.model.is_linear else AdamLagrangian.name
 

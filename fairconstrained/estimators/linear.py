@@ -357,6 +357,13 @@ class FairRegressorMixin(PredictsNumbers, RegressorMixin):
     def _usefulness(self, problem: Problem, scores: np.ndarray) -> Usefulness:
         return Usefulness.of_predictions(problem, scores, "squared")
 
+    def _advice_on_name(self, name: str) -> str:
+        """Implement `TakesConstraint._advice_on_name`; a regressor does not take the constraints of classifiers."""
+        return (
+            " Gaps between the groups' mean predictions or mean losses, in the units of the target, are bounded by "
+            "GroupRates(rate=..., kappa=...) with the rate 'score', 'squared' or 'absolute'."
+        )
+
     @staticmethod
     def _numbers(y: np.ndarray) -> np.ndarray:
         """Targets as numbers; raises ValueError for text and dates."""

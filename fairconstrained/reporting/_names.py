@@ -10,13 +10,17 @@ from typing import Any
 
 from fairconstrained.plotting.group_names import group_name
 
-__all__ = ["GroupNames", "isolated", "printable"]
+__all__ = ["UNNAMED", "GroupNames", "isolated", "printable"]
+
+#: Name of the only sensitive feature where the user gave none.
+UNNAMED = "group"
 
 #: Characters that neither HTML nor UTF-8 has, control characters and halves of surrogate pairs, and those that turn the
 #: direction of the text that follows them (embeddings, overrides, isolates without an end).
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066\u2067]")
-#: Values that are words, and words that say nothing without their column.
+#: Values that are words, those that are numbers, and words that say nothing without their column.
 _WORD = re.compile(r"[^\W\d_][^\d_]*")
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 _VAGUE = {"other", "others", "rest", "yes", "no", "true", "false", "none", "nan", "unknown", "missing", "high", "low"}
 _ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 #: Directions of Unicode that are not from left to right.
@@ -43,8 +47,9 @@ def _seen(name: str) -> str:
 class GroupNames:
     """Names of groups that stand without the table's headings, such as "age 25-60 & married".
 
-    A value of one of several columns has the name of its column before it, unless it is a word that no other column
-    has.
+    A value has the name of its column before it if it does not tell what it means: a number, or a word such as "yes".
+    With several columns, so has everything but words that no other column has, such as the range "25-60". A single
+    column without a name adds nothing.
 
     Parameters
     ----------
@@ -62,9 +67,10 @@ class GroupNames:
 
     def plain(self, label: Hashable) -> str:
         """Return the name as it is, for a figure; "(empty)" for one without letters."""
-        if not isinstance(label, tuple) or len(self._columns) != len(label):
+        values = label if isinstance(label, tuple) else (label,)
+        if len(self._columns) != len(values) or self._columns == [UNNAMED]:
             return _seen(group_name(label))
-        return group_name(tuple(map(self._value, self._columns, label)))
+        return group_name(tuple(map(self._value, self._columns, values)))
 
     def words(self, label: Hashable) -> str:
         """Return the name for a sentence."""
@@ -72,5 +78,6 @@ class GroupNames:
 
     def _value(self, column: Any, value: Any) -> str:
         words = _seen(str(value))
-        tells = _WORD.fullmatch(words) and words.casefold() not in _VAGUE and words not in self._ambiguous
+        is_clear = _WORD.fullmatch(words) or (len(self._columns) == 1 and not _NUMBER.fullmatch(words))
+        tells = is_clear and words.casefold() not in _VAGUE and words not in self._ambiguous
         return words if tells else f"{column} {words}"

@@ -21,7 +21,7 @@ from fairconstrained.metrics import PercentileIntervals
 from fairconstrained.metrics.classes import class_log_loss, class_margins
 from fairconstrained.metrics.validation import GroupedRows, check_groups, check_threshold
 from fairconstrained.reporting._encoding import decided, encoded
-from fairconstrained.reporting._names import GroupNames
+from fairconstrained.reporting._names import UNNAMED, GroupNames
 
 __all__ = ["FEW", "ReportRows", "ShownRows"]
 
@@ -261,7 +261,7 @@ def _features(sensitive_features: Any) -> pd.DataFrame:
     frame = table.reset_index(drop=True)
     unnamed = isinstance(frame.columns, pd.RangeIndex) or None in list(frame.columns)
     names = (
-        ["group"]
+        [UNNAMED]
         if unnamed and frame.shape[1] == 1
         else [f"feature {name}" if isinstance(name, int) else str(name) for name in frame.columns]
     )

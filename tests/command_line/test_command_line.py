@@ -342,6 +342,15 @@ def said(capsys):
     return " ".join(capsys.readouterr().err.split())
 
 
+def test_groups_of_yes_and_no_have_the_names_of_their_columns(people, tmp_path, capsys):
+    path = tmp_path / "coded.csv"
+    people.assign(citizen=np.where(people["age"] < 40, "no", "yes"), parent=people["age"] % 2).to_csv(path, index=False)
+    main(["metrics", str(path), "--label", "hired", "--score", "score", "--groups", "citizen,parent"])
+    assert "citizen no & parent 0" in capsys.readouterr().out
+    main(["metrics", str(path), "--label", "hired", "--score", "score", "--groups", "citizen"])
+    assert re.search("^ +citizen no +citizen yes +overall$", capsys.readouterr().out, re.MULTILINE)
+
+
 def test_blanks_around_the_names_of_columns_do_not_matter(people, tmp_path, capsys):
     blanks = people.rename(columns={"score": " score", "sex": "sex "})
     assert of_file(blanks, tmp_path, *SCORED) == 0

@@ -324,6 +324,7 @@ def test_estimates_of_several_groups_are_means_over_samples():
     assert gap.estimate == pytest.approx(gaps.mean(), abs=0.3 * gaps.std())
     assert gap.estimate > value + 0.4 * gaps.std()
     assert gap.standard_error == pytest.approx(gaps.std(), rel=0.4)  # 25 draws tell it to a seventh
+    assert "np." not in repr(gap)  # numbers of Python, as in all other estimates
     free = fitted((X, y, groups), 1.0, n_estimators=20, cv=5)  # a bound without effect holds nothing
     assert free.new_row_gaps_["demographic_parity"].estimate == free.constraint_values_["demographic_parity"]
 

@@ -141,6 +141,14 @@ def test_without_groups_nothing_is_bounded(documents):
     assert model.constraint_values_ == {}
 
 
+def test_pairs_that_are_all_ranked_right_are_no_decisions_at_a_wrong_threshold(documents):
+    X, y, qid, group = documents
+    known = np.column_stack([10.0 * y, X[:, :2]])  # a feature that tells the relevance; warnings are errors
+    model = FairRanker(new_row_folds=None).fit(known, y, qid=qid, sensitive_features=group)
+    assert model.constraint_values_ == {"pairwise_ranking": 0.0}
+    assert (model.pair_accuracies_.accuracy == 1).all()
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

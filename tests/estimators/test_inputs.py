@@ -23,6 +23,7 @@ from fairconstrained import (
     PartialParityRegressor,
     certify,
 )
+from fairconstrained.constraints import GroupRates
 from fairconstrained.postprocessing import GroupThresholdClassifier, ScoreShiftPostprocessor
 from fairconstrained.reporting import FairnessReport
 
@@ -537,6 +538,19 @@ def test_a_name_of_another_estimators_constraint_is_told_what_takes_its_place(na
     X, y = np.zeros((4, 1)), [0, 1, 0, 1]
     with pytest.raises(ValueError, match=re.escape(f"got {name!r}. Give {written} in its place.")):
         PartialParityClassifier(constraint=name).fit(X, y, sensitive_features=y)
+
+
+@pytest.mark.parametrize("name", ["equal_mean_scores", "equal_opportunity", "loss_parity"])
+def test_a_regressor_is_told_constraints_that_it_takes(name):
+    X, y, groups = np.arange(200.0)[:, None], np.arange(200.0), np.arange(200) % 2
+    with pytest.raises(ValueError, match=re.escape("GroupRates(rate=..., kappa=...)")) as caught:
+        PartialParityRegressor(constraint=name).fit(X, y, sensitive_features=groups)
+    assert "in its place" not in str(caught.value)
+    rates = re.findall("'([a-z]+)'", str(caught.value).partition("GroupRates")[2])
+    assert rates == ["score", "squared", "absolute"]
+    for rate in rates:
+        taken = GroupRates(rate=rate, kappa=10.0)
+        PartialParityRegressor(constraint=taken, new_row_folds=None).fit(X, y, sensitive_features=groups)
 
 
 def test_a_name_that_there_is_not_gets_no_advice():

@@ -406,6 +406,17 @@ def test_a_name_without_letters_leaves_no_hole():
     assert {"x (empty) & z (empty)", "u & v"} < set(map(two.rows.names.words, two.rows.grouped.labels))
 
 
+def test_values_that_tell_nothing_have_the_name_of_their_column():
+    coded = make(sensitive_features=pd.Series([0] * 5 + [1] * 3, name="veteran"))
+    assert "for veteran 0, " in str(coded)
+    assert "2 groups: veteran 0 and veteran 1" in re.sub("<[^>]+>", "", coded.to_html()).replace(", ", " and ")
+    assert coded.table.index.tolist() == [0, 1, "overall"]
+    words = make(sensitive_features=pd.Series(["f"] * 5 + ["m"] * 3, name="sex"))
+    assert " for f, " in str(words)
+    nameless = make(sensitive_features=[0] * 5 + [1] * 3)
+    assert " for 0, " in str(nameless)
+
+
 def test_chosen_gaps_come_in_the_order_of_the_report():
     assert make(metrics=("loss_parity_gap", "independence_gap")).gaps.index.tolist() == [
         "independence_gap",
