@@ -381,8 +381,12 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
         result = self._run_part(solver, problem, start, rng)
-        is_near = start is not None and start.is_of_other_rows
-        return result if is_near and result.status.is_infeasible else self._completed(solver, problem, result, rng)
+        if start is not None and start.is_of_other_rows:
+            # of what varies smoothly and is optimal, no multiple or shift that a search might find is worth its price
+            counts = problem.objective.counts_errors or any(c.counts_rows for c in problem.constraints)
+            if result.status.is_infeasible or (result.is_stationary and not counts):
+                return result
+        return self._completed(solver, problem, result, rng)
 
     def _completed(
         self, solver: Solver, problem: Problem, result: SolverResult, rng: np.random.Generator

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._score_plane import GAIN, HALVINGS, ROUNDING, Proposal, ScorePlane, is_within
 
-__all__ = ["best_constant", "best_rescaled", "constant_scores", "no_worse_than_constants"]
+__all__ = ["best_constant", "best_rescaled", "constant_scores", "least_of_constants", "no_worse_than_constants"]
 
 #: Multiples of the scores of every class that may hedge better than the scores themselves.
 _SMALLER = (*2.0 ** -np.arange(1, 6), 0.0)
@@ -206,6 +206,13 @@ def constant_scores(problem: Problem, state: Any) -> Any:
     plane = ScorePlane.of(Proposal(problem, state), np.empty(0))
     constant = None if plane is None else plane.at(0.0, plane.centre)
     return constant if constant is not None and Proposal(problem, constant).is_in_domain else None
+
+
+def least_of_constants(problem: Problem, state: Any) -> float:
+    """Return the least objective of constant scores, whatever the bounds are, for a state with `constant_scores`."""
+    plane = ScorePlane.of(Proposal(problem, state), np.empty(0))
+    assert plane is not None  # otherwise there are no constant scores
+    return plane.least_of_constants.objective
 
 
 def best_constant(problem: Problem, state: Any) -> Any:

@@ -156,22 +156,31 @@ class ScorePlane:
             return
         if not (with_constants or self._may_hold):
             return
-        shifts = np.array([[0.0, 1.0]] if self.rescaling.can_shift else np.empty((0, 2)))
         multiples = np.array([[1.0, 0.0]] if self._spread else np.empty((0, 2)))
-        free = self.objective.least(np.array([self._spread, self.centre]), np.vstack([multiples, shifts]))
+        free = self.objective.least(np.array([self._spread, self.centre]), np.vstack([multiples, self._shifts]))
         best = self._proposal(free)
         if np.isfinite(least) and best.objective >= least - GAIN * abs(least):
             return  # no point of the plane is better
         yield best
         if with_constants:
             if self._spread:
-                yield self._proposal(self.objective.of_constants.least(np.array([0.0, self.centre]), shifts))
+                yield self.least_of_constants
             # just not positive, where the best constant score accepts everybody beyond the bounds
             yield from (self._proposal(np.array([0.0, at])) for at in self._thresholds if self.rescaling.can_shift)
             for state in self.problem.model.one_class_states(self.problem.data):
                 yield Proposal(self.problem, state)
         if self._spread and searches:
             yield from self._by_cuts(free, least) if self._cuts_decide else self._by_search(free, least)
+
+    @property
+    def _shifts(self) -> np.ndarray:
+        """The directions in which scores can be shifted, at most one; ndarray of shape (n_directions, 2)."""
+        return np.array([[0.0, 1.0]] if self.rescaling.can_shift else np.empty((0, 2)))
+
+    @property
+    def least_of_constants(self) -> Proposal:
+        """The constant scores of least objective, whatever the bounds are."""
+        return self._proposal(self.objective.of_constants.least(np.array([0.0, self.centre]), self._shifts))
 
     @cached_property
     def _may_hold(self) -> bool:

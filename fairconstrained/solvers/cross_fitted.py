@@ -27,7 +27,7 @@ from fairconstrained.solvers._few_rows import FewDirections
 from fairconstrained.solvers._newton_coordinates import has_convex_hessian
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._quadratic_program import ProgramNotSolved, newton_step
-from fairconstrained.solvers._rescaling import best_rescaled, constant_scores
+from fairconstrained.solvers._rescaling import best_rescaled, constant_scores, least_of_constants
 from fairconstrained.solvers._sharpening import NARROW, WIDE, sharpened
 from fairconstrained.solvers._shifting import beats_constants, best_shifted
 from fairconstrained.solvers._span_searches import InSpan, Search, SpanSearches, completed
@@ -294,11 +294,12 @@ class CrossFitted(Solver):
             return self._or_of_easier(reduced, free, found, rng), True
         results: list[tuple[SolverResult, bool]] = []
         goals: list[float] = []  # of attempts that have one
-        most = _halfway_to_constants(reduced, free)  # bounds next to which there is hardly a model have bad optima
         for attempt in self._attempts(reduced, free, start, rng):
             results.append(attempt.settled(reduced))
             goals += [] if attempt.goal is None else [attempt.goal]
-            if attempt.is_last and any(one.status.is_settled and one.objective <= most for one, _ in results):
+            least = min((one.objective for one, _ in results if one.status.is_settled), default=np.inf)
+            # bounds next to which there is hardly a model have bad optima
+            if attempt.is_last and _is_far_from_constants(reduced, free, least):
                 break
         found, is_completed = min(results, key=lambda pair: (pair[0].status.is_infeasible, pair[0].objective))
         if found.status.is_infeasible and goals and min(goals) == np.inf:
@@ -417,19 +418,21 @@ def _as_completed(found: SolverResult) -> SolverResult:
     return replace(found, status=Status.COMPLETED, message="", has_diverged=False)
 
 
-def _halfway_to_constants(problem: Problem, free: np.ndarray) -> float:
-    """Objective halfway from the unconstrained model to the best constant score; infinite where that is not known.
+def _is_far_from_constants(problem: Problem, free: np.ndarray, objective: float) -> bool:
+    """Whether an objective is nearer to that of the unconstrained model than to that of the best constant score.
 
-    Where features are many, the model is overfitted, and a multiple of its scores is better on rows it has not seen.
+    True where that is not known, unless the objective is infinite. Where features are many, the model is overfitted,
+    and a multiple of its scores is better on rows it has not seen.
     """
     constant = constant_scores(problem, free)
-    if constant is None:
-        return np.inf
-    *multiples, constant = (
-        problem.objective_at(state, problem.scores(state))
-        for state in (*np.outer(_MULTIPLES, free), best_rescaled(problem, [constant]))
-    )
-    return float(min(multiples) + constant) / 2
+    if constant is None or objective == np.inf:
+        return objective < np.inf
+    multiples = min(problem.objective_at(state, problem.scores(state)) for state in np.outer(_MULTIPLES, free))
+    # the best one within the bounds, for which they have to be measured, is no better than that without bounds
+    if objective <= (multiples + least_of_constants(problem, free)) / 2:
+        return True
+    best = best_rescaled(problem, [constant])
+    return bool(objective <= (multiples + problem.objective_at(best, problem.scores(best))) / 2)
 
 
 class _Known(NamedTuple):
