@@ -109,7 +109,8 @@ class BoundedMeans(Cells):
     @override
     def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
         lower, upper = self.ends(delta)
-        columns = {"n_samples": np.array([values.size for values in self.values]), "estimate": self.means, "lower": lower, "upper": upper}
+        sizes = np.array([values.size for values in self.values])
+        columns = {"n_samples": sizes, "estimate": self.means, "lower": lower, "upper": upper}
         return pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index=self.index)
 
 
@@ -117,7 +118,7 @@ class BoundedMeans(Cells):
 def _means(sample: Sample) -> Evidence:
     found = sample.comparison()
     if found.counts_events:
-        raise NotOffered("'betting' is for AUCs and means of values between 0 and 1; rates of an event have exact bounds.")
+        raise NotOffered("'betting' is for AUCs, and means of losses and sigmoids; rates of events have exact bounds.")
     if found.limits is not None:
         return BoundedMeans.evidence(sample, found, *found.limits)
     if sample.loss_bound is None:

@@ -527,7 +527,7 @@ def test_sufficient_scale_is_the_least_one(draw, sample):
 
 
 def test_a_cell_of_one_row_needs_more_rows(sample):
-    """Of one row, hardly anything is known."""
+    """Its limit is near the end of what losses may be."""
     groups, y, scores = ["a"] + ["b"] * 40, [1] + [0, 1] * 20, np.zeros(41)
     evidence = evidence_of(sample("loss_parity_gap", {}, np.array(y), scores, groups, loss_bound=(0.0, 2.0)))
     loss = np.log(2) / 2
