@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import product
 from numbers import Real
 from typing import Any, NamedTuple, Self
@@ -295,6 +295,12 @@ class Groups(NamedTuple):
         """Sum of the rows' values in every group; ndarray of shape (n_groups,)."""
         by_part = np.bincount(self.codes, values, minlength=len(self.labels))
         return by_part if self.unions is None else self.unions.members @ by_part
+
+    def rows(self) -> Iterator[np.ndarray]:
+        """Numbers of the rows of every group."""
+        for group in range(len(self.names)):
+            parts = [group] if self.unions is None else self.unions.members[[group]].indices
+            yield np.flatnonzero(np.isin(self.codes, parts))
 
 
 def _alike(table: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:

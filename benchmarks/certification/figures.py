@@ -19,7 +19,6 @@ _METHODS = {
     "hoeffding": ("#56B4E9", "s"),
     "binomial": ("#0072B2", "o"),
     "ustatistic": ("#009E73", "^"),
-    "bernstein": ("#E69F00", "v"),
     "dkw": ("#CC79A7", "D"),
     "unconditional": ("#000000", "P"),
     "bootstrap": ("#D55E00", "x"),

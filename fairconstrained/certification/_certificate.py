@@ -40,7 +40,7 @@ class Certificate(PlainState):
     delta : float
     kappa : float or None
         Value that the metric should not exceed; of a floor the least rate that is allowed.
-    method : {"betting", "hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
+    method : {"betting", "hoeffding", "unconditional", "binomial", "ustatistic", "dkw", "bootstrap"}
         The family of the bound.
     is_distribution_free : bool
         Whether the bound holds for every distribution and every sample size; otherwise in the limit of many rows.

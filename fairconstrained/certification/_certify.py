@@ -15,9 +15,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 # The families list themselves when they are imported.
 from fairconstrained.certification import (  # noqa: F401
     _auc_bands,
-    _bernstein,
     _betting,
     _binomial,
+    _bounded_means,
     _dkw,
     _hoeffding,
     _unconditional,
@@ -84,7 +84,9 @@ def certify(
     ===============  ===============================================================================================
     method           for
     ===============  ===============================================================================================
-    "betting"        Wealth of bets on all pairings of two samples, whatever their distributions are. AUC gaps.
+    "betting"        Wealth of bets on all pairings of two samples, or on one row after the other, whatever their
+                     distributions are. AUC gaps; `rate_gap`, `group_rates` and `parity_pair` of sigmoids; losses with
+                     ``loss_bound``.
     "hoeffding"      Hoeffding's inequality for a sum as a whole. Sufficiency, and separation with
                      ``agg_labels="sum"``, which are sums over labels; inter- and intra-group AUC gaps, which are
                      differences of independent AUCs.
@@ -98,8 +100,6 @@ def certify(
                      bootstrap), and gaps that are the largest over all thresholds (statistical parity, whole or
                      partial).
     "ustatistic"     Chernoff's bound for U-statistics of two samples. AUC gaps.
-    "bernstein"      Empirical Bernstein bounds. `rate_gap`, `group_rates` and `parity_pair` of sigmoids; losses with
-                     ``loss_bound``.
     "dkw"            Bands around distribution functions. `wasserstein_gap`, `partial_group_auc_gap`; also statistical
                      parity and AUC gaps, less tight.
     "bootstrap"      Quantiles of resamples (BCa). Every metric, also functions of your own. Right only in the limit of
@@ -179,11 +179,10 @@ def certify(
     .. [2] R. Berger, D. Boos, "P Values Maximized Over a Confidence Set for the Nuisance Parameter", JASA 1994.
     .. [3] W. Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables", JASA 1963: theorem 1 and
        section 5.
-    .. [4] A. Maurer, M. Pontil, "Empirical Bernstein Bounds and Sample Variance Penalization", COLT 2009, theorem 4.
-    .. [5] P. Massart, "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality", Annals of Probability 1990.
-    .. [6] B. Efron, R. J. Tibshirani, "An Introduction to the Bootstrap", 1993, section 14.3.
-    .. [7] I. Waudby-Smith, A. Ramdas, "Estimating Means of Bounded Random Variables by Betting", JRSS B 2024.
-    .. [8] R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982: why the
+    .. [4] P. Massart, "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality", Annals of Probability 1990.
+    .. [5] B. Efron, R. J. Tibshirani, "An Introduction to the Bootstrap", 1993, section 14.3.
+    .. [6] I. Waudby-Smith, A. Ramdas, "Estimating Means of Bounded Random Variables by Betting", JRSS B 2024.
+    .. [7] R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982: why the
        largest needs no union.
 
     Examples

@@ -20,7 +20,7 @@ from fairconstrained.metrics.registry import info_of
 __all__ = ["METHODS", "CellEvidence", "Cells", "ClassEvidence", "Evidence", "evidence_of", "methods_of", "offers"]
 
 #: Families, the one that "auto" prefers first.
-METHODS = ("betting", "hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap")
+METHODS = ("betting", "hoeffding", "unconditional", "binomial", "ustatistic", "dkw", "bootstrap")
 
 #: Samples of up to this many times the rows are looked at for `Evidence.sufficient_scale`.
 _LARGEST_SCALE = 1e8

@@ -106,6 +106,12 @@ class Comparison:
         return self.sums(np.ones(self.values.size))
 
     @property
+    def cell_values(self) -> list[np.ndarray]:
+        """Values of the rows of every cell, row by row of `sums`."""
+        columns = [*self.groups.rows(), *([np.arange(self.values.size)] if self.with_overall else [])]
+        return [self.values[rows[block[rows]]] for block in self.blocks for rows in columns]
+
+    @property
     def index(self) -> pd.Index:
         """The cells, row by row of `sums`."""
         return cell_index([*self.groups.names, *([_ALL] if self.with_overall else [])], self.names)

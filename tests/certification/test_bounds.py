@@ -10,8 +10,8 @@ import pytest
 from scipy import special
 from scipy.stats import binom, binomtest, entropy, multinomial
 
-from fairconstrained.certification._bernstein import bernstein_margin
 from fairconstrained.certification._binomial import binomial_ends
+from fairconstrained.certification._bounded_means import least_mean
 from fairconstrained.certification._dkw import band_width
 from fairconstrained.certification._ustatistics import chernoff_upper
 from fairconstrained.certification.evidence import NotOffered, evidence_of
@@ -106,11 +106,29 @@ def test_chernoff_bound_is_wider_than_the_exact_one_for_a_mean_of_indicators():
         assert chernoff_upper(hits / 30, 30, 0.05) >= binomial_ends(np.array(hits), np.array(30), 0.05)[1]
 
 
-def test_bernstein_margin_by_hand():
-    expected = np.sqrt(2 * 0.04 * np.log(40) / 100) + 7 * np.log(40) / (3 * 99)
-    assert bernstein_margin(np.array(0.04), np.array(100), 0.05) == pytest.approx(expected)
-    assert bernstein_margin(np.array(0.0), np.array(1), 0.05) == np.inf
-    assert bernstein_margin(np.array(0.0), np.array(2), 0.05) == pytest.approx(7 * np.log(40) / 3)
+def test_limits_of_means_by_hand():
+    """The first share is three quarters; after a value of 0.6, so is the second one."""
+    assert least_mean(np.array([0.6]), 0.05) == pytest.approx(0.75 * 0.6 / (20 - 0.25))
+    assert least_mean(np.full(2, 0.6), 0.05) == pytest.approx(0.75 * 0.6 / (np.sqrt(20) - 0.25))
+    assert least_mean(np.zeros(9), 0.05) == 0
+    # of many rows, the square of the distance is 2 v log(1 / delta) / n
+    values = np.tile([0.2, 0.4], 50_000)
+    assert 0.3 - least_mean(values, 0.05) == pytest.approx(0.1 * np.sqrt(2 * np.log(20) / 1e5), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("mean", "draw"),
+    [
+        (0.1, lambda rng: 1.0 * (rng.random(40) < 0.1)),
+        (0.9, lambda rng: 1.0 * (rng.random(40) < 0.9)),
+        (1 / 3, lambda rng: rng.beta(0.3, 0.6, 40)),
+    ],
+    ids=["mostly 0", "mostly 1", "between"],
+)
+def test_limits_of_means_hold_as_often_as_they_say(mean, draw):
+    rng = np.random.default_rng(0)
+    limits = np.array([least_mean(draw(rng), 0.2) for _ in range(600)])
+    assert 0 < (limits > mean).mean() <= 0.2
 
 
 def test_band_width_by_hand():
@@ -217,11 +235,10 @@ def test_a_scale_stands_for_repeated_rows(name, params, evidences, draw):
     y, scores, groups = draw(150)
     once, thrice = (evidences(name, params, *(np.repeat(column, k) for column in (y, scores, groups))) for k in (1, 3))
     assert once.keys() == thrice.keys() != set()
-    for method in once.keys() - {"bernstein", "betting"}:  # variances have n - 1 in the denominator; a rule of thumb
+    for method in once.keys() - {"betting"}:
         assert once[method].upper(0.1, scale=3) == pytest.approx(thrice[method].upper(0.1), rel=1e-9), method
-    for method, precision in {"bernstein": 0.01, "betting": 0.1}.items():
-        if method in once:
-            assert once[method].upper(0.1, scale=3) == pytest.approx(thrice[method].upper(0.1), rel=precision)
+    if "betting" in once:  # by a rule of thumb, or with the rows in another order
+        assert once["betting"].upper(0.1, scale=3) == pytest.approx(thrice["betting"].upper(0.1), rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -241,8 +258,8 @@ def test_a_scale_stands_for_repeated_rows(name, params, evidences, draw):
         ("group_rates", {"rate": "true_positive", "rule": "floor"}, "binomial", 1),
         ("minority_share", {"minority": "a"}, "binomial", 1),
         ("rate_gap", {"constraint": "intersectional", "agg": "mean"}, "binomial", 6),
-        ("loss_parity_gap", {"constraint": "equalized_odds"}, "bernstein", 2),
-        ("loss_parity_gap", {"constraint": "equalized_odds", "agg_labels": "sum"}, "bernstein", 4),
+        ("loss_parity_gap", {"constraint": "equalized_odds"}, "betting", 2),
+        ("loss_parity_gap", {"constraint": "equalized_odds", "agg_labels": "sum"}, "betting", 4),
         ("statistical_parity_gap", {}, "dkw", 2),
         ("partial_statistical_parity_gap", {"normalize": False}, "dkw", 4),
         ("wasserstein_gap", {}, "dkw", 4),
@@ -307,15 +324,15 @@ def test_the_larger_of_two_labels_is_bounded_label_by_label(draw, sample):
 
 
 def test_means_of_losses_by_hand(draw, sample):
-    """Margins of the cells from numpy's variances, each at a half of delta."""
+    """Limits of the cells' own losses, each at a half of delta."""
     y, scores, groups = draw()
     evidence = evidence_of(sample("loss_parity_gap", {"loss": "log_loss"}, y, scores, groups, loss_bound=(0.0, 8.0)))
     losses, table = np.log1p(np.exp(np.where(y == 1, -scores, scores))), evidence.cells(0.1)
     for group in "abc":
         own = losses[groups == group]
-        margin = 8 * bernstein_margin(own.var(ddof=1) / 64, own.size, 0.05)
         assert table.loc[group, "estimate"] == pytest.approx(own.mean())
-        assert table.loc[group, "upper"] == pytest.approx(own.mean() + margin)
+        assert table.loc[group, "lower"] == pytest.approx(8 * least_mean(own / 8, 0.05))
+        assert table.loc[group, "upper"] == pytest.approx(8 - 8 * least_mean(1 - own / 8, 0.05))
 
 
 def test_distance_of_quantile_bands_by_hand(sample):
@@ -510,14 +527,15 @@ def test_sufficient_scale_is_the_least_one(draw, sample):
 
 
 def test_a_cell_of_one_row_needs_more_rows(sample):
-    """It has no variance; the largest there is takes its place."""
+    """Its limit is near the end of what losses may be."""
     groups, y, scores = ["a"] + ["b"] * 40, [1] + [0, 1] * 20, np.zeros(41)
     evidence = evidence_of(sample("loss_parity_gap", {}, np.array(y), scores, groups, loss_bound=(0.0, 2.0)))
-    expected = 2 - (np.log(2) - 2 * bernstein_margin(np.array(0.0), np.array(40), 0.025))
-    assert evidence.upper(0.05) == pytest.approx(expected)
+    loss = np.log(2) / 2
+    highest = 2 - 2 * 0.75 * (1 - loss) / (40 - 0.25)
+    assert evidence.upper(0.05) == pytest.approx(highest - 2 * least_mean(np.full(40, loss), 0.025))
     scale = evidence.sufficient_scale(0.05, 1.0)
-    margins = 2 * bernstein_margin(np.array([0.25, 0.0]), np.array([1, 40]) * scale, 0.025)
-    assert margins.sum() == pytest.approx(1.0)
+    lows = [least_mean(np.full(n, z), 0.025, scale) for n, z in ((1, 1 - loss), (40, loss))]
+    assert 2 - 2 * sum(lows) == pytest.approx(1.0)
 
 
 def test_groups_that_overlap(draw, sample):
@@ -537,7 +555,7 @@ def test_refusals_name_what_there_is(draw, sample):
     y, scores, groups = draw()
     taken = sample("loss_parity_gap", {}, y, scores, groups, n_resamples=30)
     with pytest.raises(ValueError, match=r"needs loss_bound.*'bootstrap'"):
-        evidence_of(taken, "bernstein")
+        evidence_of(taken, "betting")
     assert evidence_of(taken).method == "bootstrap"
     with pytest.raises(
         ValueError, match=r"no bound for independence_gap; it has \['auto', 'unconditional', 'binomial'"

@@ -116,7 +116,7 @@ def test_losses_are_those_of_all_classes():
     found = certificate("loss_parity_gap", loss_bound=20.0)
     losses = class_log_loss(X, np.searchsorted(CLASSES, y))
     np.testing.assert_allclose(found.cells["estimate"], [losses[groups == g].mean() for g in (0, 1)])
-    assert (found.method, found.by_class) == ("bernstein", None)
+    assert (found.method, found.by_class) == ("betting", None)
     by_label = certificate("loss_parity_gap", loss_bound=20.0, metric_params={"constraint": "equalized_odds"})
     expected = losses[(groups == 1) & (y == "mid")].mean()
     assert by_label.cells.loc[(1, "mid"), "estimate"] == pytest.approx(expected)
