@@ -14,8 +14,8 @@ import torch
 
 __all__ = ["Pickled", "Pickler", "pickled"]
 
-#: Least size of an array that is packed, and size of the sample by which a form is chosen.
-_WORTH, _SAMPLE = 256, 1024
+#: Size of the sample by which a form is chosen. Arrays that are smaller are not worth the search for one.
+_SAMPLE = 1024
 
 #: Bytes from which on the memory of an array is a part of its own. A message has room for the sizes of some parts only.
 _APART = 2048
@@ -64,7 +64,7 @@ _FORMS: tuple[Callable[[np.ndarray], Recipe | None], ...] = (
 
 def _of_array(values: np.ndarray) -> Any:
     """Recipe for an array. An array whose numbers do not take eight bytes each is pickled as it is."""
-    if values.dtype not in (np.float64, np.int64) or values.size < _WORTH:
+    if values.dtype not in (np.float64, np.int64) or values.size < _SAMPLE:
         return values.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
     # in the order in which they lie in memory
     order: Literal["C", "F"] = "F" if values.strides[0] < values.strides[-1] else "C"
