@@ -250,13 +250,12 @@ def _directions(
     """
     model, data = linear_model(problem).of_one_score, problem.data
 
-    def hessian(rows: np.ndarray) -> np.ndarray:
-        return curvature_table(model, data.at(rows), by_row[rows], rng)
-
-    def pulled(rows: np.ndarray, slopes: np.ndarray = slopes) -> np.ndarray:
-        return pulled_back(model, data.at(rows), _columns(slopes[rows]))
-
-    tables, gradients = list(map(hessian, by_fold)), list(map(pulled, by_fold))
+    every_slopes, tables, pulled = [slopes, *(of_folds or ())], [], []
+    for rows in by_fold:
+        part = data.at(rows)  # one copy for all sums over these rows
+        tables.append(curvature_table(model, part, by_row[rows], rng))
+        pulled.append([pulled_back(model, part, _columns(own[rows])) for own in every_slopes])
+    gradients, *gradients_of_folds = zip(*pulled, strict=True)
     ridges = np.diag(np.zeros(model.n_params) if ridge is None else ridge)
     curvature, gradient = (
         Curvature.of(model, reduce(np.add, tables) + ridges, shrinkage),
@@ -276,7 +275,7 @@ def _directions(
     combined = right[:kept].T / sizes[:kept]
     found = []
     for number in range(len(by_fold)):
-        of_parts = gradients if of_folds is None else [pulled(rows, of_folds[number]) for rows in by_fold]
+        of_parts = gradients_of_folds[number] if gradients_of_folds else gradients
         table, slope = (reduce(np.add, every[:number] + every[number + 1 :]) for every in (tables, of_parts))
         found.append(
             _coefficients(model, Curvature.of(penalised_alike, table + share * ridges, shrinkage), slope @ combined)
