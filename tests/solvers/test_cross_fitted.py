@@ -270,6 +270,14 @@ def test_the_second_problem_bounds_the_lifted_model_too(parity_problem, notion, 
     assert at_second == pytest.approx(at_first)
 
 
+@pytest.mark.parametrize("notion", [DemographicParity, LossParity])
+def test_rows_of_a_fold_are_copied_once_for_all_sums_and_once_for_their_features(parity_problem, notion, monkeypatch):
+    problem, copied, at = parity_problem(notion, 0.1, (600, 500)), [], FairData.at
+    monkeypatch.setattr(FairData, "at", lambda data, *given: copied.append(data) or at(data, *given))
+    CrossFittedSpan.of(problem, problem.data.folds(3), np.random.default_rng(0))
+    assert sum(data is problem.data for data in copied) == 2 * 3
+
+
 def test_the_second_problem_gathers_no_features_that_it_replaces(parity_problem, monkeypatch):
     problem = parity_problem(DemographicParity, 0.1)
     span = CrossFittedSpan.of(problem, problem.data.folds(3), np.random.default_rng(0))
