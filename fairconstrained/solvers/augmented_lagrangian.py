@@ -147,23 +147,6 @@ class AugmentedLagrangian(IterativeSolver):
             return self._follow(self.prepared(problem), known, random_state, callback)
         return super().solve(problem, start, random_state, callback)
 
-    def solve_from_free(
-        self, problem: Problem, free: np.ndarray, random_state: np.random.Generator, callback: Callback | None = None
-    ) -> SolverResult:
-        """Solve without a start, as `solve` does, but look for the unconstrained optimum next to ``free``.
-
-        Parameters
-        ----------
-        problem : Problem
-        free : ndarray of shape (n_params,)
-            Parameters that are nearly the best without constraints.
-        random_state : numpy.random.Generator
-        callback : Callback, optional
-        """
-        prepared = self.prepared(problem)
-        method = OuterIterations(self, prepared, None, free, random_state)
-        return Loop(self, prepared, None, random_state, callback, method).run()
-
     @override
     def for_parts(self, problem: Problem) -> Self:
         """Implement `Solver.for_parts`, with a larger tolerance."""

@@ -167,12 +167,10 @@ class CrossFitted(Solver):
         span = CrossFittedSpan.of(problem, problem.data.folds(self.n_folds), random_state, models)
         n_evaluations = 0 if known else span.models.n_evaluations
         if span.needs_no_move(problem):
-            chosen = None
-            if span.models.shrunken is None:
-                found = self._augmented().solve_from_free(problem, span.lift(span.free), random_state, callback)
-                chosen = InSpan(span.free, np.zeros(len(problem.constraints)), False)
-            else:  # shrunken models are not those of all rows
-                found = on_all_rows.solve(problem, None, random_state, callback)
+            found = on_all_rows.solve(problem, None, random_state, callback)
+            # shrunken models are not those of all rows
+            no_margins = np.zeros(len(problem.constraints))
+            chosen = InSpan(span.free, no_margins, False) if span.models.shrunken is None else None
             known = _Known(span.models, self.n_folds, None, chosen)  # for smaller bounds
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
@@ -275,13 +273,8 @@ class CrossFitted(Solver):
 
     def _on_all_rows(self, problem: Problem) -> Solver:
         """The solver where nothing is chosen on rows that the models have not seen."""
-        if Span.obstacle(problem):
-            return self._augmented()
-        return Span(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
-
-    def _augmented(self) -> AugmentedLagrangian:
-        """The solver of all parameters."""
-        return AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
+        solver = AugmentedLagrangian if Span.obstacle(problem) else Span
+        return solver(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
 
     def _in_span(
         self, reduced: Problem, free: np.ndarray, start: Start | None, rng: np.random.Generator

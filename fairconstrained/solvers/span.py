@@ -149,7 +149,7 @@ class Span(Solver):
         quick = SequentialQuadratic(min(self.max_iter, SequentialQuadratic.max_iter), self.tol, verbose=self.verbose)
         free, n_evaluations = (known.free, 0) if known else unconstrained(problem)
         if not problem.component_names or problem.holds(problem.scores(free)):
-            found = inner.solve_from_free(problem, free, random_state, callback)
+            found = inner.solve(problem, None, random_state, callback)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations)
         if known is not None and start is not None:
             start = replace(start, solver_state=known.widest)

@@ -13,7 +13,7 @@ from fairconstrained.constraints import DemographicParity, EqualizedOdds, LossPa
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.solvers import AugmentedLagrangian, CrossFitted, SequentialQuadratic
+from fairconstrained.solvers import CrossFitted, SequentialQuadratic
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from tests.solvers.conftest import have_steps_diverge
 
@@ -78,14 +78,6 @@ def test_bounds_that_the_unconstrained_model_keeps_leave_it_alone(rows):
     loose = fitted(rows, "cross_fitted", 0.9)
     np.testing.assert_allclose(loose.coef_, free.coef_, rtol=1e-3, atol=1e-3)
     assert loose.objective_ == pytest.approx(free.objective_, rel=1e-6)
-
-
-def test_the_optimum_within_a_loose_bound_is_looked_for_next_to_the_model_of_all_rows(parity_problem):
-    problem, rng = parity_problem(DemographicParity, 1.0, (600, 500)), np.random.default_rng(0)
-    found, cold = (solver.solve(problem, None, rng) for solver in (CrossFitted(), AugmentedLagrangian()))
-    np.testing.assert_allclose(found.model_state, cold.model_state, rtol=1e-6)
-    n_more = found.n_evaluations - found.start.solver_state.models.n_evaluations
-    assert n_more < 0.7 * cold.n_evaluations
 
 
 def test_a_loose_bound_leaves_the_models_of_the_folds_to_the_next_one(rows):
